@@ -1,0 +1,2 @@
+//! Whole-program bench.
+fn main() {}

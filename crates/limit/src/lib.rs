@@ -1,0 +1,39 @@
+//! How much: units, rules, keys, policies and the counters.
+//!
+//! Pure. Time comes in as [`Nanos`] of one monotonic clock, answers go out as values. This crate must
+//! not know of clocks, I/O, async or serde, of frames, peers or HTTP.
+//!
+//! One check: a [`Policy`] selects the limits that apply and hashes their keys, the `Store` of
+//! the key's owner decides, a [`Decision`] gathers what was said.
+
+#![warn(
+    clippy::arithmetic_side_effects,
+    clippy::as_conversions,
+    clippy::float_arithmetic,
+    clippy::indexing_slicing
+)]
+
+mod attributes;
+mod decision;
+mod key;
+mod policy;
+mod question;
+mod rule;
+mod spec;
+mod units;
+mod verdict;
+
+pub use self::{
+    attributes::{AttributeError, Attributes, MAX_ATTRIBUTES, MAX_NAME_LENGTH, MAX_VALUE_LENGTH},
+    decision::{CheckId, DecidedBy, Decision, LimitDecision, NodeId},
+    key::{HashKey, KeyHash, KeyHasher, SLOT_COUNT, SlotId},
+    policy::{
+        Applied, AppliedLimits, Limit, MAX_LIMITS_PER_POLICY, Pattern, Policies, Policy,
+        PolicyError, Tally,
+    },
+    question::{CheckError, DEFAULT_POLICY, Question, Subject},
+    rule::{MAX_SLICES, OldestSlice, Rule, SlidingWindow},
+    spec::{AlgorithmSpec, DEFAULT_SLICES, Fallback, LimitSpec, SpecError},
+    units::{Cost, MAX_UNITS, Nanos, OutOfRange, Window},
+    verdict::{Mode, Outcome, Reason, Verdict},
+};

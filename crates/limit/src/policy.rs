@@ -1,0 +1,117 @@
+//! Policies: compiled limits, which of them apply to a check, and the keys that they count by.
+//!
+//! A [`Limit`] is compiled once: its rule checked, its patterns parsed, the key's fixed parts already
+//! hashed, its tally at hand, so that a check looks nothing up by name but its policy. Knows nothing
+//! of files, counters or owners.
+
+mod limit;
+mod pattern;
+mod tally;
+
+use std::{collections::HashMap, sync::Arc};
+
+use smallvec::SmallVec;
+
+pub use self::{limit::Limit, pattern::Pattern, tally::Tally};
+use crate::{attributes::Attributes, key::KeyHash, question::CheckError};
+
+/// The most limits of one policy.
+pub const MAX_LIMITS_PER_POLICY: usize = 64;
+
+/// A limit that applies to a check, and the key of its counter.
+#[derive(Clone, Debug)]
+pub struct Applied {
+    /// The limit.
+    pub limit: Arc<Limit>,
+    /// The counter.
+    pub key: KeyHash,
+}
+
+/// The limits that apply to one check.
+pub type AppliedLimits = SmallVec<[Applied; 2]>;
+
+/// A named group of limits that are checked together.
+#[derive(Debug, Default)]
+pub struct Policy {
+    limits: Vec<Arc<Limit>>,
+}
+
+impl Policy {
+    /// Its limits, in the order of the file.
+    #[must_use]
+    pub fn limits(&self) -> &[Arc<Limit>] {
+        &self.limits
+    }
+
+    /// The limits that apply to a check with these attributes, in the order of the file. A limit
+    /// whose key attribute is absent is passed by and tallied as skipped.
+    ///
+    /// # Errors
+    /// [`CheckError::Required`] if a limit that says so lacks a key attribute.
+    pub fn select(&self, attributes: &Attributes<'_>) -> Result<AppliedLimits, CheckError> {
+        let mut applied = AppliedLimits::new();
+        for limit in self.limits.iter().filter(|limit| limit.matches(attributes)) {
+            if let Some(key) = limit.key_of(attributes)? {
+                applied.push(Applied {
+                    limit: Arc::clone(limit),
+                    key,
+                });
+            }
+        }
+        Ok(applied)
+    }
+}
+
+/// All policies of a node, immutable once made.
+#[derive(Debug, Default)]
+pub struct Policies {
+    policies: HashMap<String, Policy>,
+}
+
+impl Policies {
+    /// No policy.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a limit to a policy, which is made if it is not there.
+    ///
+    /// # Errors
+    /// [`PolicyError`]: the writer's fault, the limit was not added.
+    pub fn add(&mut self, policy: &str, limit: Limit) -> Result<(), PolicyError> {
+        let limits = &mut self.policies.entry(policy.to_owned()).or_default().limits;
+        if limits.iter().any(|known| known.name() == limit.name()) {
+            return Err(PolicyError::NameTwice);
+        }
+        if limits.len() >= MAX_LIMITS_PER_POLICY {
+            return Err(PolicyError::TooManyLimits);
+        }
+        limits.push(Arc::new(limit));
+        Ok(())
+    }
+
+    /// The policy of this name.
+    #[must_use]
+    pub fn policy(&self, name: &str) -> Option<&Policy> {
+        self.policies.get(name)
+    }
+
+    /// All policies, by name, in no order.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &Policy)> {
+        self.policies
+            .iter()
+            .map(|(name, policy)| (name.as_str(), policy))
+    }
+}
+
+/// A limit that cannot be added. The writer's fault; nothing was changed.
+#[derive(Clone, Copy, Debug, thiserror::Error, PartialEq, Eq)]
+pub enum PolicyError {
+    /// The policy has a limit of that name.
+    #[error("two limits of a policy must not have the same name")]
+    NameTwice,
+    /// The policy is full.
+    #[error("a policy must have at most {MAX_LIMITS_PER_POLICY} limits")]
+    TooManyLimits,
+}

@@ -1,0 +1,92 @@
+//! What became of a limit's checks: counters that a check raises without looking anything up.
+//!
+//! Relaxed atomics: each is exact, two of them read together may be one check apart.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::{
+    decision::DecidedBy,
+    verdict::{Outcome, Reason, Verdict},
+};
+
+/// The counters of one limit.
+#[derive(Debug, Default)]
+pub struct Tally {
+    allowed: [AtomicU64; 5],
+    refused: [AtomicU64; 5],
+    reasons: [AtomicU64; 4],
+    skipped: AtomicU64,
+}
+
+impl Tally {
+    /// Counts one answer.
+    pub fn count(&self, verdict: &Verdict, decided_by: DecidedBy) {
+        match verdict.outcome {
+            Outcome::Allow => raise(&self.allowed, decider_index(decided_by)),
+            Outcome::Refuse(reason) => {
+                raise(&self.refused, decider_index(decided_by));
+                raise(&self.reasons, reason_index(reason));
+            }
+        }
+    }
+
+    /// Counts one check that the limit did not apply to, since a key attribute was absent.
+    pub fn skip(&self) {
+        self.skipped.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Checks that were admitted by that decider.
+    #[must_use]
+    pub fn allowed(&self, decided_by: DecidedBy) -> u64 {
+        read(&self.allowed, decider_index(decided_by))
+    }
+
+    /// Checks that were refused by that decider.
+    #[must_use]
+    pub fn refused(&self, decided_by: DecidedBy) -> u64 {
+        read(&self.refused, decider_index(decided_by))
+    }
+
+    /// Checks that were refused for that reason.
+    #[must_use]
+    pub fn refused_because(&self, reason: Reason) -> u64 {
+        read(&self.reasons, reason_index(reason))
+    }
+
+    /// Checks that the limit did not apply to, since a key attribute was absent.
+    #[must_use]
+    pub fn skipped(&self) -> u64 {
+        self.skipped.load(Ordering::Relaxed)
+    }
+}
+
+fn raise(counters: &[AtomicU64], index: usize) {
+    if let Some(counter) = counters.get(index) {
+        counter.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+fn read(counters: &[AtomicU64], index: usize) -> u64 {
+    counters
+        .get(index)
+        .map_or(0, |counter| counter.load(Ordering::Relaxed))
+}
+
+const fn decider_index(decided_by: DecidedBy) -> usize {
+    match decided_by {
+        DecidedBy::Owner => 0,
+        DecidedBy::Standby => 1,
+        DecidedBy::Cached => 2,
+        DecidedBy::Fallback => 3,
+        DecidedBy::Switch => 4,
+    }
+}
+
+const fn reason_index(reason: Reason) -> usize {
+    match reason {
+        Reason::LimitExceeded => 0,
+        Reason::CostExceedsLimit => 1,
+        Reason::LimitIsZero => 2,
+        Reason::Undecided => 3,
+    }
+}

@@ -1,0 +1,133 @@
+//! Units: one type for each, so that a span is never taken for a cost.
+//!
+//! Knows nothing of algorithms. Invariants: no operator is defined, arithmetic is by named
+//! methods that saturate; a [`Cost`] never exceeds [`MAX_UNITS`], a [`Window`] lies in its bounds.
+
+use thiserror::Error;
+
+/// The largest limit and the largest cost: 2^53, what a JSON number holds exactly.
+pub const MAX_UNITS: u64 = 1 << 53;
+
+/// Nanoseconds: a span, or an instant of a monotonic clock counted from that clock's origin.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Nanos(u64);
+
+impl Nanos {
+    /// No time at all, and the clock's origin.
+    pub const ZERO: Self = Self(0);
+    /// The end of time: 584 years.
+    pub const MAX: Self = Self(u64::MAX);
+
+    /// A span of `nanos` nanoseconds.
+    #[must_use]
+    pub const fn new(nanos: u64) -> Self {
+        Self(nanos)
+    }
+
+    /// A span of `millis` milliseconds; saturates at [`Nanos::MAX`].
+    #[must_use]
+    pub const fn from_millis(millis: u64) -> Self {
+        Self(millis.saturating_mul(1_000_000))
+    }
+
+    /// The number of nanoseconds.
+    #[must_use]
+    pub const fn as_nanos(self) -> u64 {
+        self.0
+    }
+
+    /// Whole milliseconds, rounded up: a wait told in them is never too short.
+    #[must_use]
+    pub const fn ceil_millis(self) -> u64 {
+        self.0.div_ceil(1_000_000)
+    }
+
+    /// Whole seconds, rounded up.
+    #[must_use]
+    pub const fn ceil_seconds(self) -> u64 {
+        self.0.div_ceil(1_000_000_000)
+    }
+
+    /// The sum, at most [`Nanos::MAX`].
+    #[must_use]
+    pub const fn saturating_add(self, span: Self) -> Self {
+        Self(self.0.saturating_add(span.0))
+    }
+
+    /// The difference; zero if `span` is longer.
+    #[must_use]
+    pub const fn saturating_sub(self, span: Self) -> Self {
+        Self(self.0.saturating_sub(span.0))
+    }
+}
+
+impl From<std::time::Duration> for Nanos {
+    fn from(span: std::time::Duration) -> Self {
+        Self(u64::try_from(span.as_nanos()).unwrap_or(u64::MAX))
+    }
+}
+
+impl From<Nanos> for std::time::Duration {
+    fn from(span: Nanos) -> Self {
+        Self::from_nanos(span.0)
+    }
+}
+
+/// What a check consumes: a whole number from 0 to [`MAX_UNITS`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Cost(u64);
+
+impl Cost {
+    /// Nothing.
+    pub const ZERO: Self = Self(0);
+    /// The default of a check.
+    pub const ONE: Self = Self(1);
+
+    /// A cost of `units`.
+    ///
+    /// # Errors
+    /// [`OutOfRange`] above [`MAX_UNITS`]: the caller's fault, nothing was done.
+    pub const fn new(units: u64) -> Result<Self, OutOfRange> {
+        if units > MAX_UNITS {
+            return Err(OutOfRange { max: MAX_UNITS });
+        }
+        Ok(Self(units))
+    }
+
+    /// The number of units.
+    #[must_use]
+    pub const fn units(self) -> u64 {
+        self.0
+    }
+}
+
+/// A number above its bound.
+#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+#[error("must be at most {max}")]
+pub struct OutOfRange {
+    /// The largest that is allowed.
+    pub max: u64,
+}
+
+/// The length of a limit's window, from 1 ms to 10 years (of 366 days).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Window(Nanos);
+
+impl Window {
+    /// The shortest window.
+    pub const MIN: Nanos = Nanos::from_millis(1);
+    /// The longest window.
+    pub const MAX: Nanos = Nanos::from_millis(10 * 366 * 24 * 3600 * 1000);
+
+    /// A window of `span`; `None` outside [`Window::MIN`] to [`Window::MAX`].
+    #[must_use]
+    pub fn new(span: Nanos) -> Option<Self> {
+        (Self::MIN <= span && span <= Self::MAX).then_some(Self(span))
+    }
+
+    /// Its length.
+    #[must_use]
+    pub const fn span(self) -> Nanos {
+        self.0
+    }
+}

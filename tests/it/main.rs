@@ -1,0 +1,1 @@
+//! What needs the whole program: real processes, real sockets.
