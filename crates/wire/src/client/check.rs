@@ -1,0 +1,92 @@
+//! A check as a client sends it.
+
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
+use smallvec::SmallVec;
+
+use crate::codec::{self, CodecError};
+
+/// Attribute names and values.
+pub type Pairs<'a> = SmallVec<[(Cow<'a, str>, Cow<'a, str>); 4]>;
+
+/// A check.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Check<'a> {
+    /// What is asked about.
+    #[serde(borrow)]
+    pub subject: Subject<'a>,
+    /// What it costs.
+    pub cost: u64,
+    /// Asks without consuming.
+    pub peek: bool,
+}
+
+/// What a check asks about; grows at the end only.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Subject<'a> {
+    /// A configured policy.
+    Policy {
+        /// Its name.
+        #[serde(borrow)]
+        name: Cow<'a, str>,
+        /// What is known of the request.
+        #[serde(borrow)]
+        attributes: Pairs<'a>,
+    },
+    /// A limit that comes with the check.
+    Inline {
+        /// The limit.
+        #[serde(borrow)]
+        limit: InlineLimit<'a>,
+        /// The key's attributes.
+        #[serde(borrow)]
+        key: Pairs<'a>,
+    },
+}
+
+/// A limit that comes with a check.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InlineLimit<'a> {
+    /// Its name.
+    #[serde(borrow)]
+    pub name: Cow<'a, str>,
+    /// Units for each window.
+    pub limit: u64,
+    /// The window, in nanoseconds.
+    pub window_nanos: u64,
+    /// Slices of the window.
+    pub slices: u8,
+    /// Whether the oldest slice counts in full.
+    pub hard: bool,
+}
+
+/// Appends a check to a body.
+///
+/// # Errors
+/// [`CodecError::TooLarge`] above the codec's bound.
+pub fn put_check(body: &mut Vec<u8>, check: &Check<'_>) -> Result<(), CodecError> {
+    codec::put(body, &RawRequest::Check(check))
+}
+
+/// Reads a check.
+///
+/// # Errors
+/// [`CodecError`]: the client's fault.
+pub fn read_check<'a>(mut body: &'a [u8]) -> Result<Check<'a>, CodecError> {
+    let RawOwnedRequest::Check(check) = codec::take(&mut body)?;
+    codec::end(body)?;
+    Ok(check)
+}
+
+/// What a client says; grows at the end only.
+#[derive(Serialize)]
+enum RawRequest<'c, 'a> {
+    Check(&'c Check<'a>),
+}
+
+/// The same, as it is read.
+#[derive(Deserialize)]
+enum RawOwnedRequest<'a> {
+    Check(#[serde(borrow)] Check<'a>),
+}

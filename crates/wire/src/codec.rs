@@ -1,0 +1,78 @@
+//! The encoding: bincode, little endian, variable-length integers. Nothing else names it.
+//!
+//! Invariant: a decode allocates at most a bounded multiple of the bytes it was given, and fails if
+//! bytes are left over.
+
+use bincode::config::{Configuration, Limit, LittleEndian, Varint};
+use bytes::{Buf, BufMut};
+use serde::{Serialize, de::Deserialize, de::DeserializeOwned};
+use thiserror::Error;
+
+/// The most bytes that one decode may claim.
+const DECODE_LIMIT: usize = 1 << 20;
+
+type Config = Configuration<LittleEndian, Varint, Limit<DECODE_LIMIT>>;
+
+const CONFIG: Config = bincode::config::standard().with_limit::<DECODE_LIMIT>();
+
+/// Bytes that are not a message. The sender's fault; nothing was changed.
+#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+pub enum CodecError {
+    /// The bytes do not decode.
+    #[error("the message is malformed")]
+    Malformed,
+    /// Bytes were left over.
+    #[error("the message has bytes after its end")]
+    TrailingBytes,
+    /// The value does not fit where it should be written.
+    #[error("the message does not fit")]
+    TooLarge,
+}
+
+/// Appends a value to a body.
+pub(crate) fn put<T: Serialize>(out: &mut Vec<u8>, value: &T) -> Result<(), CodecError> {
+    let written = bincode::serde::encode_into_std_write(value, out, CONFIG);
+    written.map(|_| ()).map_err(|_error| CodecError::TooLarge)
+}
+
+/// Takes one value off the front of a body.
+pub(crate) fn take<'a, T: Deserialize<'a>>(body: &mut &'a [u8]) -> Result<T, CodecError> {
+    let decoded = bincode::serde::borrow_decode_from_slice(body, CONFIG);
+    let (value, read) = decoded.map_err(|_error| CodecError::Malformed)?;
+    *body = body.get(read..).ok_or(CodecError::Malformed)?;
+    Ok(value)
+}
+
+/// Fails if anything is left of a body.
+pub(crate) const fn end(body: &[u8]) -> Result<(), CodecError> {
+    if body.is_empty() {
+        Ok(())
+    } else {
+        Err(CodecError::TrailingBytes)
+    }
+}
+
+/// Encodes one part of a gossip packet; writes nothing if it does not fit.
+///
+/// # Errors
+/// [`CodecError::TooLarge`] if the buffer has no room for it.
+pub fn encode_gossip<T: Serialize>(value: &T, mut out: impl BufMut) -> Result<(), CodecError> {
+    let bytes = bincode::serde::encode_to_vec(value, CONFIG);
+    let bytes = bytes.map_err(|_error| CodecError::TooLarge)?;
+    if bytes.len() > out.remaining_mut() {
+        return Err(CodecError::TooLarge);
+    }
+    out.put_slice(&bytes);
+    Ok(())
+}
+
+/// Takes one part off the front of a gossip packet. The packet must lie in one piece.
+///
+/// # Errors
+/// [`CodecError::Malformed`] if there is none.
+pub fn decode_gossip<T: DeserializeOwned>(mut packet: impl Buf) -> Result<T, CodecError> {
+    let decoded = bincode::serde::decode_from_slice(packet.chunk(), CONFIG);
+    let (value, read) = decoded.map_err(|_error| CodecError::Malformed)?;
+    packet.advance(read);
+    Ok(value)
+}

@@ -1,0 +1,213 @@
+//! What a caller says.
+
+use serde::{Deserialize, Serialize};
+use tollgate_limit::{Cost, KeyHash, Mode, Rule};
+
+use crate::{
+    codec::{self, CodecError},
+    identity::BootId,
+    rule::RawRule,
+};
+
+/// The most limits of one check that one owner is asked for at once.
+pub const MAX_ASKS: usize = 64;
+
+/// The first message of every stream.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Hello {
+    /// The cluster's name.
+    pub cluster: String,
+    /// A hash of what must be equal on all nodes for the cluster's life: name, slots, hash key.
+    pub cluster_fingerprint: u64,
+    /// The caller.
+    pub node: String,
+    /// This start of it: with the request id it names a check for ever.
+    pub boot: BootId,
+}
+
+/// The head of a check; its asks follow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CheckHead {
+    /// What is left of the time in which an answer is of use, in microseconds.
+    pub budget_micros: u32,
+    /// Whether it consumes.
+    pub mode: Mode,
+    /// How many asks follow, 1 to [`MAX_ASKS`].
+    pub asks: u8,
+}
+
+/// One limit of a check, at its owner.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PeerAsk {
+    /// The number of the rule on this stream.
+    pub shape: u16,
+    key_high: u64,
+    key_low: u64,
+    cost: u64,
+}
+
+impl PeerAsk {
+    /// Asks for a key by the rule of this number.
+    #[must_use]
+    pub const fn new(shape: u16, key: KeyHash, cost: Cost) -> Self {
+        Self {
+            shape,
+            key_high: key.high(),
+            key_low: key.low(),
+            cost: cost.units(),
+        }
+    }
+
+    /// The key.
+    #[must_use]
+    pub const fn key(&self) -> KeyHash {
+        KeyHash::from_halves(self.key_high, self.key_low)
+    }
+
+    /// The cost.
+    ///
+    /// # Errors
+    /// [`CodecError::Malformed`] if it is out of range.
+    pub fn cost(&self) -> Result<Cost, CodecError> {
+        Cost::new(self.cost).map_err(|_error| CodecError::Malformed)
+    }
+}
+
+/// Gives a charge back, once, whatever is lost and sent again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GiveBack {
+    /// Running number of the caller's boot towards this owner, without gaps: tells repetitions.
+    pub sequence: u64,
+    /// Key, rule and cost.
+    pub ask: PeerAsk,
+    /// The slice that the charge went to.
+    pub slice: u64,
+}
+
+/// What a caller says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Request {
+    /// Who is speaking. First on every stream, never answered.
+    Hello(Hello),
+    /// A rule, and its number from here on. Never answered.
+    Shape {
+        /// The number.
+        number: u16,
+        /// The rule.
+        rule: Rule,
+    },
+    /// A check; [`read_ask`] takes its asks off the rest of the body.
+    Check(CheckHead),
+    /// A charge to be given back.
+    GiveBack(GiveBack),
+    /// Asks for the state of a counter; the ask's cost means nothing.
+    Read(PeerAsk),
+    /// Asks for a sign of life.
+    Ping,
+    /// Asks for the member set.
+    Members,
+}
+
+/// The bytes of a [`Request`]; grows at the end only.
+#[derive(Serialize, Deserialize)]
+enum RawRequest {
+    Hello(Hello),
+    Shape {
+        number: u16,
+        rule: RawRule,
+    },
+    Check {
+        budget_micros: u32,
+        peek: bool,
+        asks: u8,
+    },
+    GiveBack(GiveBack),
+    Read(PeerAsk),
+    Ping,
+    Members,
+}
+
+/// Appends a request to a body. A check needs [`put_check`].
+///
+/// # Errors
+/// [`CodecError::TooLarge`] above the codec's bound.
+pub fn put_request(body: &mut Vec<u8>, request: &Request) -> Result<(), CodecError> {
+    let raw = match request {
+        Request::Hello(hello) => RawRequest::Hello(hello.clone()),
+        Request::Shape { number, rule } => RawRequest::Shape {
+            number: *number,
+            rule: rule.into(),
+        },
+        Request::Check(head) => raw_check(head),
+        Request::GiveBack(give_back) => RawRequest::GiveBack(*give_back),
+        Request::Read(ask) => RawRequest::Read(*ask),
+        Request::Ping => RawRequest::Ping,
+        Request::Members => RawRequest::Members,
+    };
+    codec::put(body, &raw)
+}
+
+/// Appends a check and its asks to a body; `head.asks` must be their number.
+///
+/// # Errors
+/// [`CodecError::TooLarge`] above the codec's bound.
+pub fn put_check(
+    body: &mut Vec<u8>,
+    head: &CheckHead,
+    asks: impl IntoIterator<Item = PeerAsk>,
+) -> Result<(), CodecError> {
+    codec::put(body, &raw_check(head))?;
+    asks.into_iter().try_for_each(|ask| codec::put(body, &ask))
+}
+
+const fn raw_check(head: &CheckHead) -> RawRequest {
+    let peek = matches!(head.mode, Mode::Peek);
+    RawRequest::Check {
+        budget_micros: head.budget_micros,
+        peek,
+        asks: head.asks,
+    }
+}
+
+/// Takes a request off a body, which must end there unless it is a check.
+///
+/// # Errors
+/// [`CodecError`]: the peer's fault.
+pub fn read_request(body: &mut &[u8]) -> Result<Request, CodecError> {
+    let request = match codec::take(body)? {
+        RawRequest::Hello(hello) => Request::Hello(hello),
+        RawRequest::Shape { number, rule } => Request::Shape {
+            number,
+            rule: rule.try_into()?,
+        },
+        RawRequest::Check {
+            budget_micros,
+            peek,
+            asks,
+        } => {
+            if asks == 0 || usize::from(asks) > MAX_ASKS {
+                return Err(CodecError::Malformed);
+            }
+            let mode = if peek { Mode::Peek } else { Mode::Consume };
+            return Ok(Request::Check(CheckHead {
+                budget_micros,
+                mode,
+                asks,
+            }));
+        }
+        RawRequest::GiveBack(give_back) => Request::GiveBack(give_back),
+        RawRequest::Read(ask) => Request::Read(ask),
+        RawRequest::Ping => Request::Ping,
+        RawRequest::Members => Request::Members,
+    };
+    codec::end(body)?;
+    Ok(request)
+}
+
+/// Takes the next ask of a check off its body.
+///
+/// # Errors
+/// [`CodecError`]: the peer's fault.
+pub fn read_ask(body: &mut &[u8]) -> Result<PeerAsk, CodecError> {
+    codec::take(body)
+}
