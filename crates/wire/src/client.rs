@@ -5,8 +5,12 @@
 
 mod answer;
 mod check;
+mod fault;
+mod pairs;
 
 pub use self::{
-    answer::{Answer, Fault, FaultKind, LimitAnswer, put_decision, put_fault, read_answer},
+    answer::{Algorithm, Answer, LimitAnswer, put_decision, read_answer},
     check::{Check, InlineLimit, Subject, put_check, read_check},
+    fault::{Fault, FaultKind, put_fault},
+    pairs::Pairs,
 };

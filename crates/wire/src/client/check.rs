@@ -3,12 +3,9 @@
 use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
-use smallvec::SmallVec;
 
+use super::Pairs;
 use crate::codec::{self, CodecError};
-
-/// Attribute names and values.
-pub type Pairs<'a> = SmallVec<[(Cow<'a, str>, Cow<'a, str>); 4]>;
 
 /// A check.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -64,17 +61,19 @@ pub struct InlineLimit<'a> {
 /// Appends a check to a body.
 ///
 /// # Errors
-/// [`CodecError::TooLarge`] above the codec's bound.
+/// [`CodecError::TooLarge`] with more attributes than [`MAX_ATTRIBUTES`](tollgate_limit::MAX_ATTRIBUTES).
+#[inline]
 pub fn put_check(body: &mut Vec<u8>, check: &Check<'_>) -> Result<(), CodecError> {
     codec::put(body, &RawRequest::Check(check))
 }
 
-/// Reads a check.
+/// Reads a check. Whether its numbers are in range is for the node to say.
 ///
 /// # Errors
 /// [`CodecError`]: the client's fault.
-pub fn read_check<'a>(mut body: &'a [u8]) -> Result<Check<'a>, CodecError> {
-    let RawOwnedRequest::Check(check) = codec::take(&mut body)?;
+#[inline]
+pub fn read_check(mut body: &[u8]) -> Result<Check<'_>, CodecError> {
+    let ReadRequest::Check(check) = codec::take(&mut body)?;
     codec::end(body)?;
     Ok(check)
 }
@@ -87,6 +86,6 @@ enum RawRequest<'c, 'a> {
 
 /// The same, as it is read.
 #[derive(Deserialize)]
-enum RawOwnedRequest<'a> {
+enum ReadRequest<'a> {
     Check(#[serde(borrow)] Check<'a>),
 }
