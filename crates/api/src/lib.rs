@@ -1,1 +1,24 @@
-//! tollgate-api
+//! Who asks: HTTP, and the client protocol over any byte stream.
+//!
+//! One check is one pass: parse, ask the [`Checker`], render; the only wait is the checker's own. What
+//! decides and what runs the cluster is seen through two traits alone, [`Checker`] and [`Operator`].
+//! Must not know of placement, peers, quinn or TLS, and reads no clock: time comes from the checker.
+
+mod checker;
+mod client_stream;
+pub mod duration;
+mod families;
+mod http;
+mod operator;
+
+pub use self::{
+    checker::{Checked, Checker},
+    client_stream::{MAX_WAITING, StreamError, serve_stream},
+    families::{Family, HeaderFamilies},
+    http::{Http, HttpConfig, MAX_BODY, MAX_CHECKS, Reach, ServeError, Token, TokenError, serve},
+    operator::{
+        Breaker, ClusterView, CounterError, CounterQuery, CounterView, LatencyHistogram,
+        LimitMetrics, MemberView, MetricsSnapshot, Operator, PeerMetrics, Readiness, StoreMetrics,
+        Switches,
+    },
+};

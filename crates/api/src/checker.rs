@@ -1,0 +1,50 @@
+//! What decides, as the edges see it.
+//!
+//! Knows nothing of how a check is decided, or where.
+
+use std::{fmt, pin::Pin, sync::Arc};
+
+use tollgate_limit::{CheckError, Decision, Limit, LimitSpec, Nanos, Question};
+
+use crate::families::HeaderFamilies;
+
+/// A check that was taken.
+pub enum Checked {
+    /// Decided already, which is the usual case.
+    Now(Decision),
+    /// Decided when a peer has answered or the check's deadline has passed; never fails.
+    Later(Pin<Box<dyn Future<Output = Decision> + Send>>),
+}
+
+impl fmt::Debug for Checked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Now(decision) => f.debug_tuple("Now").field(decision).finish(),
+            Self::Later(_) => f.write_str("Later"),
+        }
+    }
+}
+
+/// Decides checks.
+pub trait Checker: Send + Sync + 'static {
+    /// One reading of the node's monotonic clock. The edges take one for each batch and pass it back.
+    fn now(&self) -> Nanos;
+
+    /// Unix time at `now`, in whole seconds.
+    fn wall_seconds(&self, now: Nanos) -> u64;
+
+    /// Takes a check.
+    ///
+    /// # Errors
+    /// [`CheckError`]: the caller's fault, nothing was counted.
+    fn check(&self, now: Nanos, question: &Question<'_>) -> Result<Checked, CheckError>;
+
+    /// Compiles a limit that came with a check.
+    ///
+    /// # Errors
+    /// [`CheckError::InlineOff`] or [`CheckError::Spec`]: the caller's fault.
+    fn inline_limit(&self, spec: LimitSpec) -> Result<Arc<Limit>, CheckError>;
+
+    /// The header families that answers of a policy carry; of the empty name, those of inline limits.
+    fn headers(&self, policy: &str) -> HeaderFamilies;
+}

@@ -1,0 +1,147 @@
+//! What the node has counted, as plain numbers.
+//!
+//! Invariant: the number of series depends on policies and members, never on keys: all inline limits
+//! are one [`LimitMetrics`].
+
+use tollgate_limit::{DecidedBy, NodeId, Reason, Tally};
+
+/// All deciders, in the order of the metrics.
+const DECIDERS: [DecidedBy; 5] = [
+    DecidedBy::Owner,
+    DecidedBy::Standby,
+    DecidedBy::Cached,
+    DecidedBy::Fallback,
+    DecidedBy::Switch,
+];
+
+/// All reasons, in the order of the metrics.
+const REASONS: [Reason; 4] = [
+    Reason::LimitExceeded,
+    Reason::CostExceedsLimit,
+    Reason::LimitIsZero,
+    Reason::Undecided,
+];
+
+/// What a node has counted since it started.
+#[derive(Clone, Debug, Default)]
+pub struct MetricsSnapshot {
+    /// By limit.
+    pub limits: Vec<LimitMetrics>,
+    /// The counter store.
+    pub store: StoreMetrics,
+    /// From a check's frame being queued to its reply being read.
+    pub forward_latency: LatencyHistogram,
+    /// By peer.
+    pub peers: Vec<PeerMetrics>,
+    /// Members that are joining.
+    pub members_joining: u64,
+    /// Members that are active.
+    pub members_active: u64,
+    /// Members that are leaving.
+    pub members_leaving: u64,
+    /// The program's version.
+    pub version: &'static str,
+}
+
+/// What became of one limit's checks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LimitMetrics {
+    /// The policy; `inline` of the inline limits.
+    pub policy: String,
+    /// The limit; `inline` of the inline limits.
+    pub limit: String,
+    /// Checks admitted, by decider.
+    pub allowed: Vec<(DecidedBy, u64)>,
+    /// Checks refused, by decider.
+    pub refused: Vec<(DecidedBy, u64)>,
+    /// Checks refused, by reason.
+    pub reasons: Vec<(Reason, u64)>,
+    /// Checks that it did not apply to, since a key attribute was absent.
+    pub skipped: u64,
+}
+
+impl LimitMetrics {
+    /// The series of a configured limit, at zero.
+    #[must_use]
+    pub fn new(policy: &str, limit: &str) -> Self {
+        Self {
+            policy: policy.to_owned(),
+            limit: limit.to_owned(),
+            allowed: DECIDERS.map(|decided_by| (decided_by, 0)).to_vec(),
+            refused: DECIDERS.map(|decided_by| (decided_by, 0)).to_vec(),
+            reasons: REASONS.map(|reason| (reason, 0)).to_vec(),
+            skipped: 0,
+        }
+    }
+
+    /// The one series of all inline limits, at zero.
+    #[must_use]
+    pub fn inline() -> Self {
+        Self::new("inline", "inline")
+    }
+
+    /// Adds what a limit has tallied.
+    pub fn add(&mut self, tally: &Tally) {
+        for (decided_by, count) in &mut self.allowed {
+            *count = count.saturating_add(tally.allowed(*decided_by));
+        }
+        for (decided_by, count) in &mut self.refused {
+            *count = count.saturating_add(tally.refused(*decided_by));
+        }
+        for (reason, count) in &mut self.reasons {
+            *count = count.saturating_add(tally.refused_because(*reason));
+        }
+        self.skipped = self.skipped.saturating_add(tally.skipped());
+    }
+}
+
+/// The counter store.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StoreMetrics {
+    /// Counters held.
+    pub keys: u64,
+    /// Bytes that they take.
+    pub bytes: u64,
+    /// The most bytes that they may take.
+    pub bytes_max: u64,
+    /// Counters dropped since their window had passed.
+    pub expired: u64,
+    /// Live counters dropped under pressure, none of them at its limit.
+    pub evicted_live: u64,
+    /// Counters dropped under pressure although they were at their limit (P7).
+    pub evicted_at_limit: u64,
+}
+
+/// A histogram of seconds.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct LatencyHistogram {
+    /// Upper bound of each bucket in seconds, ascending, and what fell in it (not cumulative). What is
+    /// above the last bound is told by `count` alone.
+    pub buckets: Vec<(f64, u64)>,
+    /// Sum of all values, in seconds.
+    pub sum_seconds: f64,
+    /// Number of all values.
+    pub count: u64,
+}
+
+/// One peer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PeerMetrics {
+    /// The peer.
+    pub node: NodeId,
+    /// Its breaker.
+    pub breaker: Breaker,
+    /// Checks that were sent to it.
+    pub forwarded: u64,
+    /// Of these, those that it did not answer in time.
+    pub timeouts: u64,
+}
+
+/// Whether checks are sent to a peer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Breaker {
+    /// They are.
+    Closed,
+    /// They are not, until it answers a ping.
+    Open,
+}
