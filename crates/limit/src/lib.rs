@@ -3,7 +3,7 @@
 //! Pure. Time comes in as [`Nanos`] of one monotonic clock, answers go out as values. This crate must
 //! not know of clocks, I/O, async or serde, of frames, peers or HTTP.
 //!
-//! One check: a [`Policy`] selects the limits that apply and hashes their keys, the `Store` of
+//! One check: a [`Policy`] selects the limits that apply and hashes their keys, the [`Store`] of
 //! the key's owner decides, a [`Decision`] gathers what was said.
 
 #![warn(
@@ -20,8 +20,10 @@ mod policy;
 mod question;
 mod rule;
 mod spec;
+mod store;
 mod units;
 mod verdict;
+mod window;
 
 pub use self::{
     attributes::{AttributeError, Attributes, MAX_ATTRIBUTES, MAX_NAME_LENGTH, MAX_VALUE_LENGTH},
@@ -34,6 +36,7 @@ pub use self::{
     question::{CheckError, DEFAULT_POLICY, Question, Subject},
     rule::{MAX_SLICES, OldestSlice, Rule, SlidingWindow},
     spec::{AlgorithmSpec, DEFAULT_SLICES, Fallback, LimitSpec, SpecError},
+    store::{Ask, SHARD_COUNT, Store, StoreConfig, StoreStats},
     units::{Cost, MAX_UNITS, Nanos, OutOfRange, Window},
     verdict::{Mode, Outcome, Reason, Verdict},
 };

@@ -1,0 +1,242 @@
+//! The counter store: all counters of a node, bounded in bytes.
+//!
+//! It looks up, decides and writes in one step under a shard's lock; no cell leaves it, so that no
+//! update is lost to an eviction or a hand-over in between (P1). Shard = top ten bits of the slot, so
+//! that one slot lies in one shard; the place in a shard's table comes from the key's low half; all
+//! 128 bits are compared, and the window with them. Must not know of clocks, owners or frames.
+//!
+//! Invariants: a check of several limits locks its shards once each, in ascending order, and charges
+//! all of them or none (P4); memory stays within the budget (P7).
+
+mod arena;
+mod cell;
+mod locked;
+mod pressure;
+mod shard;
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use parking_lot::{Mutex, MutexGuard};
+
+use self::{locked::Locked, shard::Shard};
+use crate::{
+    key::{KeyHash, SLOT_COUNT},
+    rule::Rule,
+    units::{Cost, MAX_UNITS, Nanos},
+    verdict::{Mode, Verdict},
+};
+
+/// Shards of a store.
+pub const SHARD_COUNT: usize = 1024;
+
+/// What a store may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StoreConfig {
+    /// Bytes for all counters, table and bookkeeping included; each shard has an equal part. Default
+    /// 256 MiB. Less than [`StoreConfig::MIN_BYTES`] counts as that.
+    pub max_bytes: u64,
+}
+
+impl StoreConfig {
+    /// The least that a store works with: room for a few counters of any kind in each shard.
+    pub const MIN_BYTES: u64 = 8 * 1024 * 1024;
+}
+
+impl Default for StoreConfig {
+    fn default() -> Self {
+        Self {
+            max_bytes: 256 * 1024 * 1024,
+        }
+    }
+}
+
+/// One limit of a check, as its owner sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ask {
+    /// The counter.
+    pub key: KeyHash,
+    /// The algorithm and its numbers.
+    pub rule: Rule,
+    /// What the check costs on this limit; with [`Cost::ZERO`] it is admitted and not counted.
+    pub cost: Cost,
+}
+
+impl Ask {
+    fn shares_counter_with(&self, other: &Self) -> bool {
+        let (Rule::SlidingWindow(rule), Rule::SlidingWindow(others)) = (&self.rule, &other.rule);
+        self.key == other.key && rule.window == others.window && rule.slices == others.slices
+    }
+}
+
+/// What a store holds and what it lost, as of one look at each shard.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StoreStats {
+    /// Counters.
+    pub keys: u64,
+    /// Bytes allocated: cells, tables, lists and the shards themselves.
+    pub bytes: u64,
+    /// Bytes that may be allocated.
+    pub max_bytes: u64,
+    /// Counters dropped since they were empty.
+    pub expired: u64,
+    /// Counters below their limit dropped for want of memory.
+    pub evicted: u64,
+    /// Counters at their limit dropped for want of memory: each was a limit forgotten.
+    pub evicted_at_limit: u64,
+}
+
+/// All counters of a node. Shared by reference between threads.
+#[derive(Debug)]
+pub struct Store {
+    shards: Box<[Padded]>,
+    max_bytes: u64,
+    /// The shard that the next sweep begins with.
+    next_sweep: AtomicUsize,
+}
+
+/// A shard on cache lines of its own.
+#[derive(Debug)]
+#[repr(align(64))]
+struct Padded(Mutex<Shard>);
+
+impl Store {
+    /// An empty store.
+    #[must_use]
+    pub fn new(config: &StoreConfig) -> Self {
+        let max_bytes = config.max_bytes.max(StoreConfig::MIN_BYTES);
+        let budget = usize::try_from(max_bytes).unwrap_or(usize::MAX) / SHARD_COUNT;
+        let shards = (0..SHARD_COUNT).map(|_| Padded(Mutex::new(Shard::new(budget))));
+        Self {
+            shards: shards.collect(),
+            max_bytes,
+            next_sweep: AtomicUsize::new(0),
+        }
+    }
+
+    /// Decides one limit. A refusal and a peek write nothing; the numbers of a peek are those of now.
+    pub fn decide(&self, now: Nanos, ask: &Ask, mode: Mode) -> Verdict {
+        let mut shard = self.lock(shard_of(ask.key));
+        shard.decide(now, (ask.key, &ask.rule), (ask.cost, mode))
+    }
+
+    /// Decides all limits of one check, all or nothing: one verdict for each ask, in order. If one
+    /// refuses, none is charged and the verdicts of the others say what stands without it. Asks of
+    /// one key count on top of each other.
+    ///
+    /// Allocates only for checks of more than four limits.
+    pub fn decide_all(&self, now: Nanos, asks: &[Ask], mode: Mode, out: &mut impl Extend<Verdict>) {
+        if let [ask] = asks {
+            out.extend([self.decide(now, ask, mode)]);
+            return;
+        }
+        let mut locked = Locked::new(self, asks);
+        let fits = |(at, ask): (usize, &Ask)| {
+            let pending = pending_before(asks, at);
+            let shard = locked.shard(ask.key);
+            shard.is_some_and(|shard| shard.fits(now, (ask.key, &ask.rule), (ask.cost, pending)))
+        };
+        let charges = mode == Mode::Consume && asks.iter().enumerate().all(fits);
+        for (at, ask) in asks.iter().enumerate() {
+            let Some(shard) = locked.shard_mut(ask.key) else {
+                continue;
+            };
+            let verdict = if charges {
+                shard.decide(now, (ask.key, &ask.rule), (ask.cost, mode))
+            } else {
+                let pending = pending_before(asks, at);
+                shard.foresee(now, (ask.key, &ask.rule), (ask.cost, pending))
+            };
+            out.extend([verdict]);
+        }
+    }
+
+    /// Takes units back from the slice that they were charged to, at most down to zero. No effect if
+    /// the slice has left the window or the counter is gone.
+    pub fn give_back(&self, now: Nanos, key: KeyHash, rule: &Rule, slice: u64, cost: Cost) {
+        let mut shard = self.lock(shard_of(key));
+        shard.give_back(now, (key, rule), (slice, cost));
+    }
+
+    /// Sets the count of a key that is not there yet; no effect on a known key.
+    pub fn seed(&self, now: Nanos, key: KeyHash, rule: &Rule, used: u64) {
+        self.lock(shard_of(key)).seed(now, (key, rule), used);
+    }
+
+    /// The state of a counter, as a peek for one unit; `None` if nothing is counted for the key.
+    #[must_use]
+    pub fn read(&self, now: Nanos, key: KeyHash, rule: &Rule) -> Option<Verdict> {
+        self.lock(shard_of(key)).read(now, key, rule)
+    }
+
+    /// Drops the empty counters of the next `shards` shards, at most once round; returns how many.
+    pub fn sweep(&self, now: Nanos, shards: usize) -> usize {
+        let shards = shards.min(SHARD_COUNT);
+        let first = self.next_sweep.fetch_add(shards, Ordering::Relaxed);
+        let mut dropped = 0_usize;
+        for step in 0..shards {
+            let mut shard = self.lock(first.wrapping_add(step) % SHARD_COUNT);
+            dropped = dropped.saturating_add(shard.expire(now));
+        }
+        dropped
+    }
+
+    /// Removes the counters of a key; whether there was one.
+    pub fn remove(&self, key: KeyHash) -> bool {
+        self.lock(shard_of(key)).remove(key)
+    }
+
+    /// Removes all counters.
+    pub fn clear(&self) {
+        for shard in &self.shards {
+            shard.0.lock().clear();
+        }
+    }
+
+    /// What it holds and what it lost. Takes each shard's lock in turn, for a few sums.
+    #[must_use]
+    pub fn stats(&self) -> StoreStats {
+        let mut stats = StoreStats {
+            max_bytes: self.max_bytes,
+            ..StoreStats::default()
+        };
+        for shard in &self.shards {
+            let shard = shard.0.lock();
+            let add = |sum: &mut u64, more: u64| *sum = sum.saturating_add(more);
+            add(&mut stats.keys, u64::try_from(shard.len()).unwrap_or(0));
+            add(&mut stats.bytes, u64::try_from(shard.bytes()).unwrap_or(0));
+            add(&mut stats.expired, shard.losses.expired);
+            add(&mut stats.evicted, shard.losses.evicted);
+            add(&mut stats.evicted_at_limit, shard.losses.evicted_at_limit);
+        }
+        stats
+    }
+
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "a shard's number is below SHARD_COUNT"
+    )]
+    fn lock(&self, shard: usize) -> MutexGuard<'_, Shard> {
+        self.shards[shard].0.lock()
+    }
+}
+
+/// The shard of a key: the top ten bits of its slot.
+fn shard_of(key: KeyHash) -> usize {
+    key.slot().index() / SLOTS_PER_SHARD
+}
+
+/// What the asks before this one will charge to its counter.
+fn pending_before(asks: &[Ask], at: usize) -> Cost {
+    let Some((before, [ask, ..])) = asks.split_at_checked(at) else {
+        return Cost::ZERO;
+    };
+    let same = before.iter().filter(|other| other.shares_counter_with(ask));
+    let units = same.fold(0_u64, |sum, other| sum.saturating_add(other.cost.units()));
+    // More than any limit is more than any limit.
+    Cost::new(units.min(MAX_UNITS)).unwrap_or(Cost::ZERO)
+}
+
+const SLOTS_PER_SHARD: usize = SLOT_COUNT / SHARD_COUNT;
+
+#[cfg(test)]
+mod tests;

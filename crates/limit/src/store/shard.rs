@@ -1,0 +1,352 @@
+//! One shard: a table of handles and the arenas that they lead to. It is only reached under its lock.
+//!
+//! Looks up, decides and writes; knows nothing of other shards or of locks. Invariants: every cell in
+//! use has one handle in the table and every handle leads to a cell in use; what is allocated stays
+//! within the budget (`INV-BUDGET`), save for a table while it moves.
+
+use hashbrown::HashTable;
+use smallvec::SmallVec;
+
+use super::{
+    arena::Arena,
+    cell::{self, Wrote},
+    pressure::Losses,
+};
+use crate::{
+    key::KeyHash,
+    rule::{Rule, SlidingWindow},
+    units::{Cost, Nanos},
+    verdict::{Mode, Outcome, Verdict},
+    window::{self, Reading},
+};
+
+/// The handle of a cell: its arena in the top six bits, its index in the others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Handle(u32);
+
+impl Handle {
+    const INDEX_BITS: u32 = 26;
+    /// Cells that an arena can have at most.
+    const MAX_CELLS: usize = 1 << Self::INDEX_BITS;
+
+    fn new(arena: usize, index: usize) -> Self {
+        let arena = u32::try_from(arena).unwrap_or(0);
+        let index = u32::try_from(index).unwrap_or(0);
+        Self(arena.unbounded_shl(Self::INDEX_BITS) | index)
+    }
+
+    fn arena(self) -> usize {
+        usize::try_from(self.0 >> Self::INDEX_BITS).unwrap_or(usize::MAX)
+    }
+
+    fn index(self) -> usize {
+        usize::try_from(self.0).unwrap_or(usize::MAX) % Self::MAX_CELLS
+    }
+}
+
+/// The counters of one 1024th of the key space.
+#[derive(Debug)]
+pub(super) struct Shard {
+    table: HashTable<Handle>,
+    /// One for each cell length that was ever needed: at most as many as there are slice counts.
+    arenas: SmallVec<[Arena; 1]>,
+    pub(super) losses: Losses,
+    budget: usize,
+}
+
+impl Shard {
+    /// An empty shard that may allocate so many bytes, itself included.
+    pub(super) fn new(budget: usize) -> Self {
+        Self {
+            table: HashTable::new(),
+            arenas: SmallVec::new(),
+            losses: Losses::default(),
+            budget,
+        }
+    }
+
+    /// Counters.
+    pub(super) fn len(&self) -> usize {
+        self.table.len()
+    }
+
+    /// Bytes allocated, itself included.
+    pub(super) fn bytes(&self) -> usize {
+        let list = if self.arenas.spilled() {
+            self.arenas.capacity().saturating_mul(size_of::<Arena>())
+        } else {
+            0
+        };
+        let cells = self.arenas.iter().map(Arena::bytes);
+        cells
+            .fold(list, usize::saturating_add)
+            .saturating_add(self.table.allocation_size())
+            .saturating_add(size_of::<Self>())
+    }
+
+    /// Decides one limit.
+    pub(super) fn decide(
+        &mut self,
+        now: Nanos,
+        (key, rule): (KeyHash, &Rule),
+        (cost, mode): (Cost, Mode),
+    ) -> Verdict {
+        let Rule::SlidingWindow(rule) = rule;
+        if let Some(cell) = self.find_mut(key, rule) {
+            return decide_cell(cell, rule, now, (cost, mode));
+        }
+        let reading = Reading::at(rule, &[], now, now);
+        let outcome = reading.outcome(cost, Cost::ZERO);
+        if outcome != Outcome::Allow || mode == Mode::Peek || cost == Cost::ZERO {
+            return reading.verdict(outcome, cost, Cost::ZERO);
+        }
+        let cell = self.insert(now, key, rule);
+        decide_cell(cell, rule, now, (cost, mode))
+    }
+
+    /// What one limit would say if `pending` were charged before; charges nothing.
+    pub(super) fn foresee(
+        &self,
+        now: Nanos,
+        (key, rule): (KeyHash, &Rule),
+        (cost, pending): (Cost, Cost),
+    ) -> Verdict {
+        let Rule::SlidingWindow(rule) = rule;
+        let reading = self.reading(now, key, rule);
+        let reading = reading.unwrap_or_else(|| Reading::at(rule, &[], now, now));
+        reading.verdict(reading.outcome(cost, pending), cost, pending)
+    }
+
+    /// Whether one limit would admit if `pending` were charged before.
+    pub(super) fn fits(
+        &self,
+        now: Nanos,
+        (key, rule): (KeyHash, &Rule),
+        (cost, pending): (Cost, Cost),
+    ) -> bool {
+        let Rule::SlidingWindow(rule) = rule;
+        let reading = self.reading(now, key, rule);
+        let reading = reading.unwrap_or_else(|| Reading::at(rule, &[], now, now));
+        reading.outcome(cost, pending) == Outcome::Allow
+    }
+
+    /// The state of a counter as a peek for one unit; `None` if nothing is counted for the key.
+    pub(super) fn read(&self, now: Nanos, key: KeyHash, rule: &Rule) -> Option<Verdict> {
+        let Rule::SlidingWindow(rule) = rule;
+        let reading = self.reading(now, key, rule)?;
+        let outcome = reading.outcome(Cost::ONE, Cost::ZERO);
+        (reading.used() > 0).then(|| reading.verdict(outcome, Cost::ONE, Cost::ZERO))
+    }
+
+    /// Gives units back to the slice that they were charged to.
+    pub(super) fn give_back(
+        &mut self,
+        now: Nanos,
+        (key, rule): (KeyHash, &Rule),
+        (slice, cost): (u64, Cost),
+    ) {
+        let Rule::SlidingWindow(rule) = rule;
+        if let Some(cell) = self.find_mut(key, rule) {
+            cell::change(cell, rule, |counters, latest| {
+                let wrote = window::give_back(rule, counters, *latest, now, (slice, cost));
+                ((), if wrote { Wrote::Yes } else { Wrote::No })
+            });
+        }
+    }
+
+    /// Starts a counter that is not there yet.
+    pub(super) fn seed(&mut self, now: Nanos, (key, rule): (KeyHash, &Rule), used: u64) {
+        let Rule::SlidingWindow(rule) = rule;
+        if used == 0 || self.find(key, rule).is_some() {
+            return;
+        }
+        let cell = self.insert(now, key, rule);
+        cell::change(cell, rule, |counters, latest| {
+            window::charge(rule, counters, latest, now, used);
+            ((), Wrote::Yes)
+        });
+    }
+
+    /// Removes every counter of a key, whatever its window.
+    pub(super) fn remove(&mut self, key: KeyHash) -> bool {
+        let mut removed = false;
+        while let Some(handle) = self.handle_of(key) {
+            self.remove_cell(handle);
+            removed = true;
+        }
+        removed
+    }
+
+    /// Forgets all counters.
+    pub(super) fn clear(&mut self) {
+        self.table = HashTable::new();
+        self.arenas = SmallVec::new();
+    }
+
+    /// Every cell in use and its handle, the highest index of each arena first, so that a removal
+    /// never moves a cell that is still to come.
+    pub(super) fn cells(&self) -> impl Iterator<Item = (Handle, &[u64])> {
+        self.arenas.iter().enumerate().flat_map(|(at, arena)| {
+            let indexes = (0..arena.len()).rev();
+            indexes.filter_map(move |index| Some((Handle::new(at, index), arena.cell(index)?)))
+        })
+    }
+
+    /// Removes a cell; the last of its arena takes its place.
+    pub(super) fn remove_cell(&mut self, handle: Handle) {
+        let Some(arena) = self.arenas.get_mut(handle.arena()) else {
+            return;
+        };
+        let Some(cell) = arena.cell(handle.index()) else {
+            return;
+        };
+        let hash = cell::low_of(cell);
+        let Ok(entry) = self.table.find_entry(hash, |known| *known == handle) else {
+            return;
+        };
+        entry.remove();
+        if let Some(last) = arena.swap_remove(handle.index()) {
+            let moved = Handle::new(handle.arena(), last);
+            let hash = arena.cell(handle.index()).map_or(0, cell::low_of);
+            let entry = self.table.find_mut(hash, |known| *known == moved);
+            debug_assert!(entry.is_some(), "a cell in use has a handle");
+            if let Some(entry) = entry {
+                *entry = handle;
+            }
+        }
+    }
+
+    /// Gives back memory that no cell uses, as far as it is worth it.
+    pub(super) fn trim(&mut self) {
+        self.arenas.iter_mut().for_each(Arena::trim);
+        let arenas = &self.arenas;
+        let length = self.table.len();
+        self.table
+            .shrink_to(length, |handle| hash_of(arenas, *handle));
+    }
+
+    fn insert(&mut self, now: Nanos, key: KeyHash, rule: &SlidingWindow) -> &mut [u64] {
+        let words = cell::words(rule.slices);
+        self.make_room(now, words);
+        let at = self.arenas.iter().position(|arena| arena.words() == words);
+        let at = at.unwrap_or_else(|| {
+            self.arenas.push(Arena::new(words));
+            self.arenas.len().saturating_sub(1)
+        });
+        let Some(arena) = self.arenas.get_mut(at) else {
+            return &mut [];
+        };
+        let index = arena.push();
+        if let Some(cell) = arena.cell_mut(index) {
+            cell::start(cell, key, rule, now);
+        }
+        let arenas = &self.arenas;
+        let handle = Handle::new(at, index);
+        self.table
+            .insert_unique(key.low(), handle, |known| hash_of(arenas, *known));
+        let arena = self.arenas.get_mut(at);
+        arena
+            .and_then(|arena| arena.cell_mut(index))
+            .unwrap_or_default()
+    }
+
+    /// Evicts until one more cell of that many words fits.
+    fn make_room(&mut self, now: Nanos, words: usize) {
+        while self.bytes_with_one_more(words) > self.budget && !self.table.is_empty() {
+            self.evict(now);
+            if self.bytes_with_one_more(words) > self.budget {
+                self.trim();
+            }
+        }
+    }
+
+    fn bytes_with_one_more(&self, words: usize) -> usize {
+        let table = if self.table.len() < self.table.capacity() {
+            0
+        } else {
+            // It doubles; the smallest one has few buckets and the control bytes of a group.
+            self.table.allocation_size().max(SMALLEST_TABLE_BYTES)
+        };
+        let arena = self.arenas.iter().find(|arena| arena.words() == words);
+        let cells = arena.map_or_else(
+            || {
+                let list = self
+                    .arenas
+                    .capacity()
+                    .saturating_mul(size_of::<Arena>())
+                    .saturating_mul(2);
+                let list = if self.arenas.len() < self.arenas.capacity() {
+                    0
+                } else {
+                    list
+                };
+                Arena::new(words).bytes_for_one_more().saturating_add(list)
+            },
+            Arena::bytes_for_one_more,
+        );
+        self.bytes().saturating_add(table).saturating_add(cells)
+    }
+
+    fn find(&self, key: KeyHash, rule: &SlidingWindow) -> Option<&[u64]> {
+        let arenas = &self.arenas;
+        let handle = self.table.find(key.low(), |handle| {
+            cell_of(arenas, *handle).is_some_and(|cell| cell::counts_for(cell, key, rule))
+        })?;
+        cell_of(arenas, *handle)
+    }
+
+    fn find_mut(&mut self, key: KeyHash, rule: &SlidingWindow) -> Option<&mut [u64]> {
+        let arenas = &self.arenas;
+        let handle = *self.table.find(key.low(), |handle| {
+            cell_of(arenas, *handle).is_some_and(|cell| cell::counts_for(cell, key, rule))
+        })?;
+        let arena = self.arenas.get_mut(handle.arena())?;
+        arena.cell_mut(handle.index())
+    }
+
+    fn handle_of(&self, key: KeyHash) -> Option<Handle> {
+        let arenas = &self.arenas;
+        let handle = self.table.find(key.low(), |handle| {
+            cell_of(arenas, *handle).is_some_and(|cell| cell::has_key(cell, key))
+        });
+        handle.copied()
+    }
+
+    fn reading<'a>(
+        &'a self,
+        now: Nanos,
+        key: KeyHash,
+        rule: &'a SlidingWindow,
+    ) -> Option<Reading<'a>> {
+        let (counters, latest) = cell::parts(self.find(key, rule)?)?;
+        Some(Reading::at(rule, counters, latest, now))
+    }
+}
+
+fn decide_cell(
+    cell: &mut [u64],
+    rule: &SlidingWindow,
+    now: Nanos,
+    (cost, mode): (Cost, Mode),
+) -> Verdict {
+    let verdict = cell::change(cell, rule, |counters, latest| {
+        let verdict = window::decide(rule, counters, latest, now, (cost, mode));
+        let charges = verdict.is_allowed() && mode == Mode::Consume && cost > Cost::ZERO;
+        (verdict, if charges { Wrote::Yes } else { Wrote::No })
+    });
+    verdict.unwrap_or_else(|| {
+        let reading = Reading::at(rule, &[], now, now);
+        reading.verdict(reading.outcome(cost, Cost::ZERO), cost, Cost::ZERO)
+    })
+}
+
+fn cell_of(arenas: &[Arena], handle: Handle) -> Option<&[u64]> {
+    arenas.get(handle.arena())?.cell(handle.index())
+}
+
+fn hash_of(arenas: &[Arena], handle: Handle) -> u64 {
+    cell_of(arenas, handle).map_or(0, cell::low_of)
+}
+
+/// At least what the first allocation of a table takes.
+const SMALLEST_TABLE_BYTES: usize = 64;
