@@ -1,1 +1,46 @@
-//! tollgate-cluster
+//! Who decides: identity, placement, membership rules, routing, retry, breaker and fallback.
+//!
+//! Pure state machines: events go in by `handle_*`, actions come out by return values and `poll_*`.
+//! `now` is an instant of one monotonic clock, handed in. This crate must not know of sockets, tasks,
+//! timers, clocks or randomness, nor of the gossip library and the bytes of messages.
+//!
+//! Invariants, by name: INV-SAME-PLACEMENT ([`Placement`]), INV-ONE-SELF ([`Membership`]),
+//! INV-LATE-COUNTS-NOTHING ([`PauseWatch`]), INV-DECIDED-ONCE ([`DecidedRing`]), INV-GIVEN-BACK-ONCE
+//! ([`GiveBackWindow`]), INV-REFUSAL-KEEPS-NOTHING ([`Settlement`]).
+
+#![warn(
+    clippy::arithmetic_side_effects,
+    clippy::as_conversions,
+    clippy::float_arithmetic,
+    clippy::indexing_slicing
+)]
+
+mod breaker;
+mod decided;
+mod fallback;
+mod give_back;
+mod in_flight;
+mod joining;
+mod membership;
+mod name;
+mod pause;
+mod placement;
+mod plan;
+mod retry;
+mod settle;
+
+pub use self::{
+    breaker::{Breaker, Opening, PING_INTERVAL, TIMEOUTS_IN_A_ROW, Turn},
+    decided::{Decided, DecidedRing, MAX_BOOTS, MAX_RING, MIN_RING},
+    fallback::{LastAnswers, MAX_LAST_ANSWERS, Substitute, UNDECIDED_RETRY_AFTER, substitute_for},
+    give_back::{Acceptance, GIVE_BACK_WINDOW, GiveBackQueue, GiveBackWindow, QueueFull},
+    in_flight::{Full, InFlight, MAX_IN_FLIGHT, Pending},
+    joining::{JOIN_TIMEOUT, Joining, Seeds},
+    membership::{Change, GRACE, Gone, MemberState, MemberView, Membership, VETO},
+    name::{ClusterName, Role, cluster_fingerprint},
+    pause::{HEARTBEAT, Pause, PauseWatch},
+    placement::{MAX_MEMBERS, Member, MemberIndex, Placement},
+    plan::{Group, Indices, Plan},
+    retry::{Attempts, Failure, LEAST_TIME_TO_ASK, NewestOwner, NextStep, next_step},
+    settle::{Answer, Charge, GiveBackTo, Settled, Settlement, Step},
+};

@@ -1,0 +1,186 @@
+//! The fallback of a limit whose owner did not answer, and what it starts from.
+//!
+//! Knows nothing of peers or stores: it says what the entry node decides with.
+
+use std::{
+    hash::{BuildHasherDefault, Hasher},
+    sync::atomic::{AtomicUsize, Ordering},
+};
+
+use dashmap::{DashMap, Entry};
+use tollgate_limit::{
+    Fallback, KeyHash, Nanos, Outcome, Reason, Rule, SlidingWindow, Verdict, Window,
+};
+
+/// When to ask again after a refusal by `fallback = "deny"`.
+pub const UNDECIDED_RETRY_AFTER: Nanos = Nanos::from_millis(1_000);
+
+/// What takes an owner's place.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Substitute {
+    /// Decide on this node by this rule, under the limit's key.
+    Decide(Rule),
+    /// Say this, and charge nothing.
+    Say(Verdict),
+}
+
+/// What decides for a limit of this rule without its owner, in a cluster of so many active members.
+#[must_use]
+pub fn substitute_for(rule: &Rule, fallback: Fallback, members: usize) -> Substitute {
+    match fallback {
+        Fallback::LocalFull => Substitute::Decide(*rule),
+        Fallback::LocalFair => Substitute::Decide(fair_share(rule, members)),
+        Fallback::Allow => Substitute::Say(Verdict {
+            outcome: Outcome::Allow,
+            used: 0,
+            remaining: rule.capacity(),
+            retry_after: Some(Nanos::ZERO),
+            more_after: Nanos::ZERO,
+            reset_after: Nanos::ZERO,
+            delay: Nanos::ZERO,
+            charged_slice: 0,
+        }),
+        Fallback::Deny => Substitute::Say(Verdict {
+            outcome: Outcome::Refuse(Reason::Undecided),
+            used: 0,
+            remaining: 0,
+            retry_after: Some(UNDECIDED_RETRY_AFTER),
+            more_after: UNDECIDED_RETRY_AFTER,
+            reset_after: UNDECIDED_RETRY_AFTER,
+            delay: Nanos::ZERO,
+            charged_slice: 0,
+        }),
+    }
+}
+
+/// The rule with the limit divided by the members, at least 1 unless it is 0.
+fn fair_share(rule: &Rule, members: usize) -> Rule {
+    let members = u64::try_from(members).unwrap_or(u64::MAX).max(1);
+    match rule {
+        Rule::SlidingWindow(rule) => Rule::SlidingWindow(SlidingWindow {
+            limit: rule
+                .limit
+                .checked_div(members)
+                .unwrap_or(0)
+                .max(rule.limit.min(1)),
+            ..*rule
+        }),
+    }
+}
+
+/// The most keys that last answers are kept for. When full, answers for new keys are not kept: their
+/// fallback starts from nothing.
+pub const MAX_LAST_ANSWERS: usize = 65_536;
+
+/// The use that owners told this node last, by key: what `fallback = "local"` starts from. Shared by
+/// all threads.
+#[derive(Debug)]
+pub struct LastAnswers {
+    answers: DashMap<KeyHash, LastAnswer, BuildHasherDefault<KeyHashHasher>>,
+    /// At least the map's length: raised before an insert, lowered after a removal.
+    count: AtomicUsize,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct LastAnswer {
+    used: u64,
+    at: Nanos,
+    expires: Nanos,
+}
+
+impl LastAnswers {
+    /// No answer yet.
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            answers: DashMap::with_hasher_and_shard_amount(BuildHasherDefault::default(), SHARDS),
+            count: AtomicUsize::new(0),
+        }
+    }
+
+    /// An owner told what is used of a key. An older answer never replaces a newer one.
+    pub fn record(&self, now: Nanos, key: KeyHash, used: u64, window: Window) {
+        let answer = LastAnswer {
+            used,
+            at: now,
+            expires: now.saturating_add(window.span()),
+        };
+        match self.answers.entry(key) {
+            Entry::Occupied(mut known) => {
+                if known.get().at <= now {
+                    known.insert(answer);
+                }
+            }
+            Entry::Vacant(place) => {
+                if self.count.fetch_add(1, Ordering::Relaxed) < MAX_LAST_ANSWERS {
+                    place.insert(answer);
+                } else {
+                    self.count.fetch_sub(1, Ordering::Relaxed);
+                }
+            }
+        }
+    }
+
+    /// What was used of a key when its owner answered last; `None` once a whole window has passed
+    /// since, or if it never did.
+    #[must_use]
+    pub fn used(&self, now: Nanos, key: KeyHash) -> Option<u64> {
+        let answer = *self.answers.get(&key)?;
+        (now < answer.expires).then_some(answer.used)
+    }
+
+    /// Forgets what has expired. One pass over all, a shard at a time.
+    pub fn sweep(&self, now: Nanos) {
+        self.answers.retain(|_key, answer| {
+            let keep = now < answer.expires;
+            if !keep {
+                self.count.fetch_sub(1, Ordering::Relaxed);
+            }
+            keep
+        });
+    }
+
+    /// How many keys are kept.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.count.load(Ordering::Relaxed)
+    }
+
+    /// Whether none is.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+impl Default for LastAnswers {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// Fixed, so that nothing depends on the machine.
+const SHARDS: usize = 64;
+
+/// Takes the key's own bits, which are a keyed hash already, so nobody can aim at a bucket.
+#[derive(Debug, Default)]
+struct KeyHashHasher(u64);
+
+impl Hasher for KeyHashHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write_u64(&mut self, half: u64) {
+        self.0 = self.0.rotate_left(32) ^ half;
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = self.0.rotate_left(8) ^ u64::from(*byte);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,104 @@
+//! The plan of one check at its entry node: which limit is decided where, and in what order.
+//!
+//! Rule 5: those decided on the entry node come first (its own, then the ownerless by fallback); if
+//! one refuses, the others are not asked. The rest are asked at once. Knows nothing of peers beyond
+//! their place in the placement. Invariant: every applied limit is in exactly one place of the plan,
+//! each place keeps the order of the limits.
+
+use smallvec::SmallVec;
+use tollgate_limit::{AppliedLimits, Cost, Mode};
+
+use crate::placement::{MemberIndex, Placement};
+
+/// Places in the applied limits of a check, in ascending order.
+pub type Indices = SmallVec<[usize; 2]>;
+
+/// The limits of a check that one peer owns: one message, decided in one step.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Group {
+    /// Their owner.
+    pub owner: MemberIndex,
+    /// The limits.
+    pub limits: Indices,
+}
+
+/// Where each limit of one check is decided. No allocation for up to two limits.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    cost: Cost,
+    mode: Mode,
+    local: Indices,
+    ownerless: Indices,
+    remote: SmallVec<[Group; 1]>,
+}
+
+impl Plan {
+    /// Plans a check; `own` is this node's place in the placement, `None` while it owns nothing.
+    #[must_use]
+    pub fn new(
+        applied: &AppliedLimits,
+        cost: Cost,
+        mode: Mode,
+        placement: &Placement,
+        own: Option<MemberIndex>,
+    ) -> Self {
+        let mut plan = Self {
+            cost,
+            mode,
+            local: Indices::new(),
+            ownerless: Indices::new(),
+            remote: SmallVec::new(),
+        };
+        for (limit, applied) in applied.iter().enumerate() {
+            match placement.owner(applied.key.slot()) {
+                None => plan.ownerless.push(limit),
+                owner if owner == own => plan.local.push(limit),
+                Some(owner) => plan.add_remote(owner, limit),
+            }
+        }
+        plan
+    }
+
+    fn add_remote(&mut self, owner: MemberIndex, limit: usize) {
+        match self.remote.iter_mut().find(|group| group.owner == owner) {
+            Some(group) => group.limits.push(limit),
+            None => self.remote.push(Group {
+                owner,
+                limits: Indices::from_slice(&[limit]),
+            }),
+        }
+    }
+
+    /// The check's cost.
+    #[must_use]
+    pub const fn cost(&self) -> Cost {
+        self.cost
+    }
+
+    /// Whether it consumes.
+    #[must_use]
+    pub const fn mode(&self) -> Mode {
+        self.mode
+    }
+
+    /// The limits that this node owns: decided first, in one step.
+    #[must_use]
+    pub fn local(&self) -> &[usize] {
+        &self.local
+    }
+
+    /// The limits that nobody owns, as no member is active: by fallback, after the local ones.
+    #[must_use]
+    pub fn ownerless(&self) -> &[usize] {
+        &self.ownerless
+    }
+
+    /// The groups of other owners, asked at once after the local ones have admitted.
+    #[must_use]
+    pub fn remote(&self) -> &[Group] {
+        &self.remote
+    }
+}
+
+#[cfg(test)]
+mod tests;
