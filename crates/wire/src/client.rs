@@ -8,9 +8,26 @@ mod check;
 mod fault;
 mod pairs;
 
+use serde::Serialize;
+
 pub use self::{
     answer::{Algorithm, Answer, LimitAnswer, put_decision, read_answer},
     check::{Check, InlineLimit, Subject, put_check, read_check},
     fault::{Fault, FaultKind, put_fault},
     pairs::Pairs,
 };
+use crate::{
+    codec::{self, CodecError},
+    frame::{HEADER_LENGTH, MAX_CLIENT_FRAME},
+};
+
+/// Appends a value that must fit into a client's frame.
+#[inline]
+fn put_bounded<T: Serialize>(body: &mut Vec<u8>, value: &T) -> Result<(), CodecError> {
+    let before = body.len();
+    codec::put(body, value)?;
+    if body.len().saturating_sub(before) > MAX_CLIENT_FRAME - HEADER_LENGTH {
+        return Err(CodecError::TooLarge);
+    }
+    Ok(())
+}

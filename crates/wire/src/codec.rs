@@ -1,19 +1,21 @@
 //! The encoding: bincode, little endian, variable-length integers. Nothing else names it.
 //!
-//! Invariant: a decode allocates at most a bounded multiple of the bytes it was given, and fails if
-//! bytes are left over.
+//! Invariant: a decode allocates at most a bounded multiple of the bytes it was given, whatever length
+//! they claim: text and bytes are borrowed before they are owned, and no list is made in advance.
 
 use bincode::config::{Configuration, Limit, LittleEndian, Varint};
 use bytes::{Buf, BufMut};
-use serde::{Serialize, de::Deserialize, de::DeserializeOwned};
+use serde::{Deserialize, Deserializer, Serialize, de::DeserializeOwned};
 use thiserror::Error;
 
-/// The most bytes that one decode may claim.
-const DECODE_LIMIT: usize = 1 << 20;
+use crate::frame::{HEADER_LENGTH, MAX_PEER_FRAME};
 
-type Config = Configuration<LittleEndian, Varint, Limit<DECODE_LIMIT>>;
+/// The most bytes of one value, read or written: what fits into a frame.
+const VALUE_LIMIT: usize = MAX_PEER_FRAME - HEADER_LENGTH;
 
-const CONFIG: Config = bincode::config::standard().with_limit::<DECODE_LIMIT>();
+type Config = Configuration<LittleEndian, Varint, Limit<VALUE_LIMIT>>;
+
+const CONFIG: Config = bincode::config::standard().with_limit::<VALUE_LIMIT>();
 
 /// Bytes that are not a message. The sender's fault; nothing was changed.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
@@ -30,12 +32,16 @@ pub enum CodecError {
 }
 
 /// Appends a value to a body.
+#[inline]
 pub(crate) fn put<T: Serialize>(out: &mut Vec<u8>, value: &T) -> Result<(), CodecError> {
-    let written = bincode::serde::encode_into_std_write(value, out, CONFIG);
-    written.map(|_| ()).map_err(|_error| CodecError::TooLarge)
+    match bincode::serde::encode_into_std_write(value, out, CONFIG) {
+        Ok(written) if written <= VALUE_LIMIT => Ok(()),
+        Ok(_) | Err(_) => Err(CodecError::TooLarge),
+    }
 }
 
 /// Takes one value off the front of a body.
+#[inline]
 pub(crate) fn take<'a, T: Deserialize<'a>>(body: &mut &'a [u8]) -> Result<T, CodecError> {
     let decoded = bincode::serde::borrow_decode_from_slice(body, CONFIG);
     let (value, read) = decoded.map_err(|_error| CodecError::Malformed)?;
@@ -43,7 +49,13 @@ pub(crate) fn take<'a, T: Deserialize<'a>>(body: &mut &'a [u8]) -> Result<T, Cod
     Ok(value)
 }
 
+/// Reads text that a message owns. Borrowed first: a claimed length allocates nothing.
+pub(crate) fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    <&str>::deserialize(deserializer).map(str::to_owned)
+}
+
 /// Fails if anything is left of a body.
+#[inline]
 pub(crate) const fn end(body: &[u8]) -> Result<(), CodecError> {
     if body.is_empty() {
         Ok(())
@@ -71,7 +83,7 @@ pub fn encode_gossip<T: Serialize>(value: &T, mut out: impl BufMut) -> Result<()
 /// # Errors
 /// [`CodecError::Malformed`] if there is none.
 pub fn decode_gossip<T: DeserializeOwned>(mut packet: impl Buf) -> Result<T, CodecError> {
-    let decoded = bincode::serde::decode_from_slice(packet.chunk(), CONFIG);
+    let decoded = bincode::serde::borrow_decode_from_slice(packet.chunk(), CONFIG);
     let (value, read) = decoded.map_err(|_error| CodecError::Malformed)?;
     packet.advance(read);
     Ok(value)

@@ -49,6 +49,7 @@ pub enum FrameError {
 ///
 /// # Errors
 /// [`FrameError`] if the length cannot be right for a cap of `max` bytes.
+#[inline]
 pub fn split(buffer: &[u8], max: usize) -> Result<Option<(Frame<'_>, usize)>, FrameError> {
     let Some((length, rest)) = buffer.split_first_chunk::<LENGTH_BYTES>() else {
         return Ok(None);
@@ -84,6 +85,7 @@ pub fn split(buffer: &[u8], max: usize) -> Result<Option<(Frame<'_>, usize)>, Fr
 ///
 /// # Errors
 /// What `body` returns.
+#[inline]
 pub fn put<E>(
     out: &mut Vec<u8>,
     id: u64,

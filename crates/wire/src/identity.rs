@@ -1,11 +1,11 @@
 //! The identity of a member, as gossip and member copies carry it.
 //!
-//! Invariant: it ends in a length-prefixed tail, which a node that does not know its content carries
-//! through unchanged.
+//! Invariants: it ends in a length-prefixed tail, which a node that does not know its content carries
+//! through unchanged; an identity that was read is in its bounds. It is read from bytes in one piece.
 
 use std::net::SocketAddr;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 use tollgate_limit::NodeId;
 
 use crate::codec::CodecError;
@@ -41,8 +41,7 @@ impl Phase {
 pub struct BootId(pub u64);
 
 /// Who a member is, where it is reached and what it may own.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "RawIdentity", into = "RawIdentity")]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
     /// Its name, stable over restarts.
     pub node: NodeId,
@@ -66,10 +65,10 @@ pub struct Identity {
     pub tail: Vec<u8>,
 }
 
-/// The bytes of an [`Identity`].
+/// The bytes of an [`Identity`]; written from it and read without owning anything.
 #[derive(Serialize, Deserialize)]
-struct RawIdentity {
-    node: String,
+struct RawIdentity<'a> {
+    node: &'a str,
     boot: BootId,
     generation: u64,
     peer: SocketAddr,
@@ -78,18 +77,44 @@ struct RawIdentity {
     newest_version: u8,
     oldest_version: u8,
     phase: Phase,
-    tail: Vec<u8>,
+    tail: &'a [u8],
 }
 
-impl TryFrom<RawIdentity> for Identity {
+impl Serialize for Identity {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let raw = RawIdentity {
+            node: self.node.as_str(),
+            boot: self.boot,
+            generation: self.generation,
+            peer: self.peer,
+            api: self.api,
+            weight: self.weight,
+            newest_version: self.newest_version,
+            oldest_version: self.oldest_version,
+            phase: self.phase,
+            tail: &self.tail,
+        };
+        raw.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Identity {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let raw = RawIdentity::deserialize(deserializer)?;
+        raw.try_into().map_err(D::Error::custom)
+    }
+}
+
+impl TryFrom<RawIdentity<'_>> for Identity {
     type Error = CodecError;
 
-    fn try_from(raw: RawIdentity) -> Result<Self, CodecError> {
-        if raw.weight == 0 || raw.tail.len() > MAX_TAIL {
+    fn try_from(raw: RawIdentity<'_>) -> Result<Self, CodecError> {
+        let versions = raw.oldest_version <= raw.newest_version;
+        if raw.weight == 0 || raw.tail.len() > MAX_TAIL || !versions {
             return Err(CodecError::Malformed);
         }
         Ok(Self {
-            node: NodeId::new(&raw.node).ok_or(CodecError::Malformed)?,
+            node: NodeId::new(raw.node).ok_or(CodecError::Malformed)?,
             boot: raw.boot,
             generation: raw.generation,
             peer: raw.peer,
@@ -98,24 +123,7 @@ impl TryFrom<RawIdentity> for Identity {
             newest_version: raw.newest_version,
             oldest_version: raw.oldest_version,
             phase: raw.phase,
-            tail: raw.tail,
+            tail: raw.tail.to_vec(),
         })
-    }
-}
-
-impl From<Identity> for RawIdentity {
-    fn from(identity: Identity) -> Self {
-        Self {
-            node: identity.node.as_str().to_owned(),
-            boot: identity.boot,
-            generation: identity.generation,
-            peer: identity.peer,
-            api: identity.api,
-            weight: identity.weight,
-            newest_version: identity.newest_version,
-            oldest_version: identity.oldest_version,
-            phase: identity.phase,
-            tail: identity.tail,
-        }
     }
 }

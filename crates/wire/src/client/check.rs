@@ -61,10 +61,11 @@ pub struct InlineLimit<'a> {
 /// Appends a check to a body.
 ///
 /// # Errors
-/// [`CodecError::TooLarge`] with more attributes than [`MAX_ATTRIBUTES`](tollgate_limit::MAX_ATTRIBUTES).
+/// [`CodecError::TooLarge`] with more attributes than [`MAX_ATTRIBUTES`](tollgate_limit::MAX_ATTRIBUTES),
+/// or if it does not fit into a frame.
 #[inline]
 pub fn put_check(body: &mut Vec<u8>, check: &Check<'_>) -> Result<(), CodecError> {
-    codec::put(body, &RawRequest::Check(check))
+    super::put_bounded(body, &RawRequest::Check(check))
 }
 
 /// Reads a check. Whether its numbers are in range is for the node to say.

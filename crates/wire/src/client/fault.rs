@@ -2,10 +2,7 @@
 
 use std::fmt;
 
-use crate::{
-    client::answer::RawReply,
-    codec::{self, CodecError},
-};
+use crate::{client::answer::RawReply, codec::CodecError};
 
 /// The answer to what cannot be understood, is wrong or cannot be served. Nothing was counted.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -79,9 +76,9 @@ impl FaultKind {
 /// Appends a fault to a body.
 ///
 /// # Errors
-/// [`CodecError::TooLarge`] above the codec's bound.
+/// [`CodecError::TooLarge`] if it does not fit into a frame.
 pub fn put_fault(body: &mut Vec<u8>, fault: &Fault) -> Result<(), CodecError> {
-    codec::put(
+    super::put_bounded(
         body,
         &RawReply::Fault {
             kind: fault.kind.code(),

@@ -1,6 +1,11 @@
 //! What an owner answers.
 
-use serde::{Deserialize, Serialize};
+use std::{borrow::Cow, fmt};
+
+use serde::{
+    Deserialize, Deserializer, Serialize,
+    de::{Error as _, SeqAccess, Visitor},
+};
 use tollgate_limit::Verdict;
 
 use crate::{
@@ -8,6 +13,9 @@ use crate::{
     identity::Identity,
     verdict::RawVerdict,
 };
+
+/// The most members of a cluster.
+pub const MAX_MEMBERS: usize = 4096;
 
 /// The head of an answer to a check; the verdicts follow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,21 +50,53 @@ pub enum Reply {
 
 /// The bytes of a [`Reply`]; grows at the end only.
 #[derive(Serialize, Deserialize)]
-enum RawReply {
-    Verdicts { count: u8 },
-    NotOwner { placement: u64 },
+enum RawReply<'a> {
+    Verdicts {
+        count: u8,
+    },
+    NotOwner {
+        placement: u64,
+    },
     TooLate,
     Done,
     Counter(Option<RawVerdict>),
     Pong,
-    Members(Vec<Identity>),
-    Fault(String),
+    #[serde(deserialize_with = "members")]
+    Members(Cow<'a, [Identity]>),
+    Fault(&'a str),
+}
+
+/// Reads members one by one: a claimed number of them allocates nothing.
+fn members<'de, 'a, D: Deserializer<'de>>(from: D) -> Result<Cow<'a, [Identity]>, D::Error> {
+    from.deserialize_seq(MembersVisitor).map(Cow::Owned)
+}
+
+struct MembersVisitor;
+
+impl<'de> Visitor<'de> for MembersVisitor {
+    type Value = Vec<Identity>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "at most {MAX_MEMBERS} members")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut members: A) -> Result<Vec<Identity>, A::Error> {
+        let mut read = Vec::new();
+        while let Some(member) = members.next_element()? {
+            if read.len() == MAX_MEMBERS {
+                return Err(A::Error::custom("too many members"));
+            }
+            read.push(member);
+        }
+        Ok(read)
+    }
 }
 
 /// Appends a reply to a body. Verdicts need [`put_verdicts`].
 ///
 /// # Errors
-/// [`CodecError::TooLarge`] above the codec's bound.
+/// [`CodecError::TooLarge`] if it does not fit into a frame, or with more than [`MAX_MEMBERS`].
+#[inline]
 pub fn put_reply(body: &mut Vec<u8>, reply: &Reply) -> Result<(), CodecError> {
     let raw = match reply {
         Reply::Verdicts(head) => RawReply::Verdicts { count: head.count },
@@ -67,8 +107,9 @@ pub fn put_reply(body: &mut Vec<u8>, reply: &Reply) -> Result<(), CodecError> {
         Reply::Done => RawReply::Done,
         Reply::Counter(verdict) => RawReply::Counter(verdict.as_ref().map(RawVerdict::from)),
         Reply::Pong => RawReply::Pong,
-        Reply::Members(members) => RawReply::Members(members.clone()),
-        Reply::Fault(problem) => RawReply::Fault(problem.clone()),
+        Reply::Members(members) if members.len() > MAX_MEMBERS => return Err(CodecError::TooLarge),
+        Reply::Members(members) => RawReply::Members(Cow::Borrowed(members)),
+        Reply::Fault(problem) => RawReply::Fault(problem),
     };
     codec::put(body, &raw)
 }
@@ -76,7 +117,8 @@ pub fn put_reply(body: &mut Vec<u8>, reply: &Reply) -> Result<(), CodecError> {
 /// Appends an answer to a check to a body.
 ///
 /// # Errors
-/// [`CodecError::TooLarge`] above the codec's bound, or with more than 255 verdicts.
+/// [`CodecError::TooLarge`] with more than 255 verdicts.
+#[inline]
 pub fn put_verdicts(body: &mut Vec<u8>, verdicts: &[Verdict]) -> Result<(), CodecError> {
     let count = u8::try_from(verdicts.len()).map_err(|_error| CodecError::TooLarge)?;
     codec::put(body, &RawReply::Verdicts { count })?;
@@ -89,6 +131,7 @@ pub fn put_verdicts(body: &mut Vec<u8>, verdicts: &[Verdict]) -> Result<(), Code
 ///
 /// # Errors
 /// [`CodecError`]: the peer's fault.
+#[inline]
 pub fn read_reply(body: &mut &[u8]) -> Result<Reply, CodecError> {
     let reply = match codec::take(body)? {
         RawReply::Verdicts { count } => return Ok(Reply::Verdicts(Verdicts { count })),
@@ -97,17 +140,18 @@ pub fn read_reply(body: &mut &[u8]) -> Result<Reply, CodecError> {
         RawReply::Done => Reply::Done,
         RawReply::Counter(verdict) => Reply::Counter(verdict.map(Verdict::from)),
         RawReply::Pong => Reply::Pong,
-        RawReply::Members(members) => Reply::Members(members),
-        RawReply::Fault(problem) => Reply::Fault(problem),
+        RawReply::Members(members) => Reply::Members(members.into_owned()),
+        RawReply::Fault(problem) => Reply::Fault(problem.to_owned()),
     };
     codec::end(body)?;
     Ok(reply)
 }
 
-/// Takes the next verdict off a body.
+/// Takes the next verdict off a body, which must be empty after the last.
 ///
 /// # Errors
 /// [`CodecError`]: the peer's fault.
+#[inline]
 pub fn read_verdict(body: &mut &[u8]) -> Result<Verdict, CodecError> {
     codec::take::<RawVerdict>(body).map(Verdict::from)
 }

@@ -1,5 +1,7 @@
 //! What a caller says.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 use tollgate_limit::{Cost, KeyHash, Mode, Rule};
 
@@ -16,10 +18,12 @@ pub const MAX_ASKS: usize = 64;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hello {
     /// The cluster's name.
+    #[serde(deserialize_with = "codec::text")]
     pub cluster: String,
     /// A hash of what must be equal on all nodes for the cluster's life: name, slots, hash key.
     pub cluster_fingerprint: u64,
     /// The caller.
+    #[serde(deserialize_with = "codec::text")]
     pub node: String,
     /// This start of it: with the request id it names a check for ever.
     pub boot: BootId,
@@ -110,8 +114,8 @@ pub enum Request {
 
 /// The bytes of a [`Request`]; grows at the end only.
 #[derive(Serialize, Deserialize)]
-enum RawRequest {
-    Hello(Hello),
+enum RawRequest<'a> {
+    Hello(Cow<'a, Hello>),
     Shape {
         number: u16,
         rule: RawRule,
@@ -130,10 +134,11 @@ enum RawRequest {
 /// Appends a request to a body. A check needs [`put_check`].
 ///
 /// # Errors
-/// [`CodecError::TooLarge`] above the codec's bound.
+/// [`CodecError::TooLarge`] if it does not fit into a frame.
+#[inline]
 pub fn put_request(body: &mut Vec<u8>, request: &Request) -> Result<(), CodecError> {
     let raw = match request {
-        Request::Hello(hello) => RawRequest::Hello(hello.clone()),
+        Request::Hello(hello) => RawRequest::Hello(Cow::Borrowed(hello)),
         Request::Shape { number, rule } => RawRequest::Shape {
             number: *number,
             rule: rule.into(),
@@ -150,7 +155,8 @@ pub fn put_request(body: &mut Vec<u8>, request: &Request) -> Result<(), CodecErr
 /// Appends a check and its asks to a body; `head.asks` must be their number.
 ///
 /// # Errors
-/// [`CodecError::TooLarge`] above the codec's bound.
+/// [`CodecError::TooLarge`] if it does not fit into a frame.
+#[inline]
 pub fn put_check(
     body: &mut Vec<u8>,
     head: &CheckHead,
@@ -160,7 +166,7 @@ pub fn put_check(
     asks.into_iter().try_for_each(|ask| codec::put(body, &ask))
 }
 
-const fn raw_check(head: &CheckHead) -> RawRequest {
+const fn raw_check(head: &CheckHead) -> RawRequest<'static> {
     let peek = matches!(head.mode, Mode::Peek);
     RawRequest::Check {
         budget_micros: head.budget_micros,
@@ -173,9 +179,10 @@ const fn raw_check(head: &CheckHead) -> RawRequest {
 ///
 /// # Errors
 /// [`CodecError`]: the peer's fault.
+#[inline]
 pub fn read_request(body: &mut &[u8]) -> Result<Request, CodecError> {
     let request = match codec::take(body)? {
-        RawRequest::Hello(hello) => Request::Hello(hello),
+        RawRequest::Hello(hello) => Request::Hello(hello.into_owned()),
         RawRequest::Shape { number, rule } => Request::Shape {
             number,
             rule: rule.try_into()?,
@@ -204,10 +211,11 @@ pub fn read_request(body: &mut &[u8]) -> Result<Request, CodecError> {
     Ok(request)
 }
 
-/// Takes the next ask of a check off its body.
+/// Takes the next ask of a check off its body, which must be empty after the last.
 ///
 /// # Errors
 /// [`CodecError`]: the peer's fault.
+#[inline]
 pub fn read_ask(body: &mut &[u8]) -> Result<PeerAsk, CodecError> {
     codec::take(body)
 }

@@ -1,0 +1,13 @@
+//! Tests of the wire: golden bytes, round trips, hostile input, and the encoding's version.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test that cannot go on must fail"
+)]
+
+mod golden;
+mod hostile;
+mod lock;
+mod round_trip;
+mod samples;
