@@ -14,6 +14,8 @@
 mod fabric;
 mod link;
 mod socket;
+#[cfg(test)]
+mod tests;
 mod trace;
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
