@@ -12,6 +12,18 @@
     clippy::float_arithmetic,
     clippy::indexing_slicing
 )]
+#![cfg_attr(
+    test,
+    allow(
+        clippy::arithmetic_side_effects,
+        clippy::as_conversions,
+        clippy::cast_possible_truncation,
+        clippy::cast_precision_loss,
+        clippy::float_arithmetic,
+        clippy::indexing_slicing,
+        reason = "a test may panic, and its build checks every operator"
+    )
+)]
 
 mod attributes;
 mod decision;

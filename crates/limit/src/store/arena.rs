@@ -198,3 +198,83 @@ impl Arena {
 
 /// The capacity of the first list of chunks.
 const LIST_MIN: usize = 4;
+
+#[cfg(test)]
+mod tests {
+    use super::{Arena, CELLS_PER_CHUNK, WORD_BYTES};
+
+    impl Arena {
+        /// Recounts what the fields say.
+        pub(in crate::store) fn check(&self) {
+            let capacity: usize = self.chunks.iter().map(Vec::capacity).sum();
+            assert_eq!(self.chunk_bytes, capacity * WORD_BYTES);
+            let words: usize = self.chunks.iter().map(Vec::len).sum();
+            assert_eq!(self.room * self.words, words);
+            assert!(self.cells <= self.room);
+            assert!(
+                self.room <= self.cells + 2 * self.step(),
+                "two steps are spare at most"
+            );
+            let full = self.chunks.iter().rev().skip(1);
+            for chunk in full {
+                assert_eq!(chunk.len(), CELLS_PER_CHUNK * self.words);
+            }
+        }
+    }
+
+    fn numbered(words: usize, cells: usize) -> Arena {
+        let mut arena = Arena::new(words);
+        for number in 0..cells {
+            let told = arena.bytes().saturating_add(arena.bytes_for_one_more());
+            let index = arena.push();
+            assert!(arena.bytes() <= told, "{} of {told} bytes", arena.bytes());
+            assert_eq!(index, number);
+            arena
+                .cell_mut(index)
+                .expect("just made")
+                .fill(number as u64);
+            arena.check();
+        }
+        arena
+    }
+
+    #[test]
+    fn cells_keep_their_words_while_the_arena_grows() {
+        for words in [8, 17, 33, 67] {
+            let arena = numbered(words, 300);
+            for index in 0..300 {
+                let cell = arena.cell(index).expect("in use");
+                assert_eq!(cell, vec![index as u64; words]);
+            }
+        }
+    }
+
+    #[test]
+    fn the_last_cell_takes_the_place_of_a_removed_one() {
+        for words in [8, 17, 67] {
+            let mut arena = numbered(words, 200);
+            assert_eq!(arena.swap_remove(3), Some(199));
+            assert_eq!(arena.cell(3).expect("in use"), vec![199; words]);
+            assert_eq!(arena.swap_remove(198), None, "the last one itself");
+            assert_eq!(arena.swap_remove(198), None, "not in use");
+            assert_eq!(arena.len(), 198);
+            for left in (0..198).rev() {
+                arena.swap_remove(left / 2);
+                arena.check();
+                assert_eq!(arena.len(), left);
+            }
+            arena.trim();
+            assert_eq!(arena.bytes(), 0);
+        }
+    }
+
+    #[test]
+    fn removed_memory_is_given_back() {
+        let mut arena = numbered(17, 1000);
+        let full = arena.bytes();
+        for _ in 0..900 {
+            arena.swap_remove(0);
+        }
+        assert!(arena.bytes() < full / 5, "{} of {full}", arena.bytes());
+    }
+}

@@ -350,3 +350,6 @@ fn hash_of(arenas: &[Arena], handle: Handle) -> u64 {
 
 /// At least what the first allocation of a table takes.
 const SMALLEST_TABLE_BYTES: usize = 64;
+
+#[cfg(test)]
+mod tests;
