@@ -110,9 +110,112 @@ impl Decision {
         self.limits.iter().all(|limit| limit.verdict.is_allowed())
     }
 
+    /// The limit whose numbers stand for the whole answer; `None` if no limit applies.
+    ///
+    /// Of an allowed check the one with the least remaining, of several the one that is empty last. Of
+    /// a refused check the refusing one with the longest wait; waiting for ever is the longest.
+    #[must_use]
+    pub fn headline(&self) -> Option<&LimitDecision> {
+        let refusing = self.limits.iter().filter(|one| !one.verdict.is_allowed());
+        let longest = refusing.reduce(|kept, one| {
+            let (kept_wait, wait) = (kept.verdict.retry_after, one.verdict.retry_after);
+            let longer = match (kept_wait, wait) {
+                (None, _) => false,
+                (Some(_), None) => true,
+                (Some(kept_wait), Some(wait)) => wait > kept_wait,
+            };
+            if longer { one } else { kept }
+        });
+        longest.or_else(|| {
+            self.limits.iter().reduce(|kept, one| {
+                let tighter = one.verdict.remaining < kept.verdict.remaining;
+                let equal = one.verdict.remaining == kept.verdict.remaining;
+                let later = one.verdict.reset_after > kept.verdict.reset_after;
+                if tighter || (equal && later) {
+                    one
+                } else {
+                    kept
+                }
+            })
+        })
+    }
+
     /// Whether any of its limits was decided without all counts.
     #[must_use]
     pub fn is_degraded(&self) -> bool {
         self.limits.iter().any(|limit| limit.degraded)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::{CheckId, DecidedBy, Decision, LimitDecision, NodeId};
+    use crate::{
+        key::HashKey,
+        policy::Limit,
+        spec::{AlgorithmSpec, Fallback, LimitSpec},
+        units::Nanos,
+        verdict::{Outcome, Reason, Verdict},
+    };
+
+    fn limit(name: &str, verdict: Verdict) -> LimitDecision {
+        let spec = LimitSpec {
+            name: name.to_owned(),
+            matches: Vec::new(),
+            key: Vec::new(),
+            algorithm: AlgorithmSpec::SlidingWindow {
+                limit: 100,
+                window: Nanos::from_millis(60_000),
+                slices: 10,
+                hard: false,
+            },
+            fallback: Fallback::LocalFull,
+            required: false,
+        };
+        LimitDecision {
+            limit: Arc::new(Limit::new("p", spec, &HashKey::new([0; 16])).unwrap()),
+            verdict,
+            decided_by: DecidedBy::Owner,
+            node: NodeId::new("n1").unwrap(),
+            degraded: false,
+        }
+    }
+
+    fn verdict(outcome: Outcome, remaining: u64, wait: Option<u64>, reset: u64) -> Verdict {
+        Verdict {
+            outcome,
+            used: 0,
+            remaining,
+            retry_after: wait.map(Nanos::from_millis),
+            more_after: Nanos::ZERO,
+            reset_after: Nanos::from_millis(reset),
+            delay: Nanos::ZERO,
+            charged_slice: 0,
+        }
+    }
+
+    fn check(verdicts: &[Verdict], headline: Option<&str>) {
+        let names = ["a", "b", "c"].iter().zip(verdicts);
+        let decision = Decision {
+            id: CheckId { boot: 0, number: 0 },
+            limits: names.map(|(name, verdict)| limit(name, *verdict)).collect(),
+        };
+        let found = decision.headline().map(|limit| limit.limit.name());
+        assert_eq!(found, headline, "{verdicts:?}");
+    }
+
+    #[test]
+    fn the_most_restrictive_limit_makes_the_headline() {
+        let allow = |remaining, reset| verdict(Outcome::Allow, remaining, Some(0), reset);
+        let exceeded = Outcome::Refuse(Reason::LimitExceeded);
+        let refuse = |wait| verdict(exceeded, 9, wait, 1);
+        check(&[], None);
+        check(&[allow(5, 1), allow(3, 1), allow(4, 9)], Some("b"));
+        check(&[allow(3, 1), allow(3, 7), allow(3, 2)], Some("b"));
+        check(&[allow(0, 1), refuse(Some(5)), refuse(Some(4))], Some("b"));
+        check(&[refuse(Some(5)), refuse(None), refuse(Some(9))], Some("b"));
+        check(&[refuse(None), refuse(Some(9)), allow(0, 99)], Some("a"));
     }
 }
