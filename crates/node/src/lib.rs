@@ -1,1 +1,26 @@
-//! tollgate-node
+//! Runs the decisions: QUIC, TLS, tasks and timers around the state machines of `cluster`.
+//!
+//! Clock, randomness, socket and name look-up are handed in ([`Surroundings`]), so that the same code runs in
+//! production and in the simulator. Must not know HTTP: accepted client streams are handed out as plain
+//! byte streams.
+//!
+//! Two planes. *Control* (`gossip`): one task, on its own thread in production, owns foca, the
+//! membership and the joining phase, and publishes a [`View`]. *Data* (`link`, `serve`, `check`): only
+//! reads the published view; membership touches it in no other way.
+
+pub mod certificates;
+mod clock;
+mod config;
+pub mod credentials;
+pub mod gossip;
+pub mod seeds;
+mod tls;
+pub mod transport;
+mod view;
+
+pub use self::{
+    clock::{Clock, TokioClock},
+    config::{Clients, InlineLimits, NodeConfig, Seed, Surroundings, Timeouts, ControlHost},
+    tls::{RoleError, TlsError},
+    view::View,
+};
