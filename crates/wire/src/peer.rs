@@ -12,7 +12,7 @@ mod reply;
 mod request;
 
 pub use self::{
-    reply::{MAX_MEMBERS, Reply, Verdicts, put_reply, put_verdicts, read_reply, read_verdict},
+    reply::{Reply, Verdicts, put_reply, put_verdicts, read_reply, read_verdict},
     request::{
         CheckHead, GiveBack, Hello, MAX_ASKS, PeerAsk, Request, put_check, put_request, read_ask,
         read_request,

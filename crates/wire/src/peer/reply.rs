@@ -1,21 +1,12 @@
 //! What an owner answers.
 
-use std::{borrow::Cow, fmt};
-
-use serde::{
-    Deserialize, Deserializer, Serialize,
-    de::{Error as _, SeqAccess, Visitor},
-};
+use serde::{Deserialize, Serialize};
 use tollgate_limit::Verdict;
 
 use crate::{
     codec::{self, CodecError},
-    identity::Identity,
     verdict::RawVerdict,
 };
-
-/// The most members of a cluster.
-pub const MAX_MEMBERS: usize = 4096;
 
 /// The head of an answer to a check; the verdicts follow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,9 +32,12 @@ pub enum Reply {
     /// To a read: the counter, if there is one.
     Counter(Option<Verdict>),
     /// To a ping.
-    Pong,
-    /// To a request for the members: all that this node knows.
-    Members(Vec<Identity>),
+    Pong {
+        /// The placement that this node goes by.
+        placement: u64,
+        /// Fingerprint of its policies.
+        policies: u64,
+    },
     /// The request could not be understood; nothing was done.
     Fault(String),
 }
@@ -51,51 +45,19 @@ pub enum Reply {
 /// The bytes of a [`Reply`]; grows at the end only.
 #[derive(Serialize, Deserialize)]
 enum RawReply<'a> {
-    Verdicts {
-        count: u8,
-    },
-    NotOwner {
-        placement: u64,
-    },
+    Verdicts { count: u8 },
+    NotOwner { placement: u64 },
     TooLate,
     Done,
     Counter(Option<RawVerdict>),
-    Pong,
-    #[serde(deserialize_with = "members")]
-    Members(Cow<'a, [Identity]>),
+    Pong { placement: u64, policies: u64 },
     Fault(&'a str),
-}
-
-/// Reads members one by one: a claimed number of them allocates nothing.
-fn members<'de, 'a, D: Deserializer<'de>>(from: D) -> Result<Cow<'a, [Identity]>, D::Error> {
-    from.deserialize_seq(MembersVisitor).map(Cow::Owned)
-}
-
-struct MembersVisitor;
-
-impl<'de> Visitor<'de> for MembersVisitor {
-    type Value = Vec<Identity>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "at most {MAX_MEMBERS} members")
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut members: A) -> Result<Vec<Identity>, A::Error> {
-        let mut read = Vec::new();
-        while let Some(member) = members.next_element()? {
-            if read.len() == MAX_MEMBERS {
-                return Err(A::Error::custom("too many members"));
-            }
-            read.push(member);
-        }
-        Ok(read)
-    }
 }
 
 /// Appends a reply to a body. Verdicts need [`put_verdicts`].
 ///
 /// # Errors
-/// [`CodecError::TooLarge`] if it does not fit into a frame, or with more than [`MAX_MEMBERS`].
+/// [`CodecError::TooLarge`] if it does not fit into a frame.
 #[inline]
 pub fn put_reply(body: &mut Vec<u8>, reply: &Reply) -> Result<(), CodecError> {
     let raw = match reply {
@@ -106,9 +68,13 @@ pub fn put_reply(body: &mut Vec<u8>, reply: &Reply) -> Result<(), CodecError> {
         Reply::TooLate => RawReply::TooLate,
         Reply::Done => RawReply::Done,
         Reply::Counter(verdict) => RawReply::Counter(verdict.as_ref().map(RawVerdict::from)),
-        Reply::Pong => RawReply::Pong,
-        Reply::Members(members) if members.len() > MAX_MEMBERS => return Err(CodecError::TooLarge),
-        Reply::Members(members) => RawReply::Members(Cow::Borrowed(members)),
+        Reply::Pong {
+            placement,
+            policies,
+        } => RawReply::Pong {
+            placement: *placement,
+            policies: *policies,
+        },
         Reply::Fault(problem) => RawReply::Fault(problem),
     };
     codec::put(body, &raw)
@@ -139,8 +105,13 @@ pub fn read_reply(body: &mut &[u8]) -> Result<Reply, CodecError> {
         RawReply::TooLate => Reply::TooLate,
         RawReply::Done => Reply::Done,
         RawReply::Counter(verdict) => Reply::Counter(verdict.map(Verdict::from)),
-        RawReply::Pong => Reply::Pong,
-        RawReply::Members(members) => Reply::Members(members.into_owned()),
+        RawReply::Pong {
+            placement,
+            policies,
+        } => Reply::Pong {
+            placement,
+            policies,
+        },
         RawReply::Fault(problem) => Reply::Fault(problem.to_owned()),
     };
     codec::end(body)?;

@@ -108,8 +108,6 @@ pub enum Request {
     Read(PeerAsk),
     /// Asks for a sign of life.
     Ping,
-    /// Asks for the member set.
-    Members,
 }
 
 /// The bytes of a [`Request`]; grows at the end only.
@@ -128,7 +126,6 @@ enum RawRequest<'a> {
     GiveBack(GiveBack),
     Read(PeerAsk),
     Ping,
-    Members,
 }
 
 /// Appends a request to a body. A check needs [`put_check`].
@@ -147,7 +144,6 @@ pub fn put_request(body: &mut Vec<u8>, request: &Request) -> Result<(), CodecErr
         Request::GiveBack(give_back) => RawRequest::GiveBack(*give_back),
         Request::Read(ask) => RawRequest::Read(*ask),
         Request::Ping => RawRequest::Ping,
-        Request::Members => RawRequest::Members,
     };
     codec::put(body, &raw)
 }
@@ -205,7 +201,6 @@ pub fn read_request(body: &mut &[u8]) -> Result<Request, CodecError> {
         RawRequest::GiveBack(give_back) => Request::GiveBack(give_back),
         RawRequest::Read(ask) => Request::Read(ask),
         RawRequest::Ping => Request::Ping,
-        RawRequest::Members => Request::Members,
     };
     codec::end(body)?;
     Ok(request)

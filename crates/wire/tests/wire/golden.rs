@@ -1,9 +1,9 @@
 //! Golden bytes of every message, both ways. If one of these tests fails, the layout has changed:
 //! that needs a new version byte, not new bytes here.
 
-use tollgate_limit::Mode;
+use tollgate_limit::{DecidedBy, Mode, Outcome, Reason, Verdict};
 use tollgate_wire::{
-    client::{self, Check, put_decision, put_fault, read_answer, read_check},
+    client::{self, Check, Fault, FaultKind, put_decision, put_fault, read_answer, read_check},
     decode_gossip, encode_gossip, frame,
     identity::{BootId, Identity, Phase},
     peer::{
@@ -86,7 +86,6 @@ fn peer_requests() {
     );
     request(&Request::Read(ask()), &format!("04 {ASK}"));
     request(&Request::Ping, "05");
-    request(&Request::Members, "06");
 }
 
 #[test]
@@ -117,12 +116,12 @@ fn peer_replies() {
         &Reply::Counter(Some(refused())),
         &format!("04 01 {REFUSED}"),
     );
-    reply(&Reply::Pong, "05");
-    reply(
-        &Reply::Members(vec![identity()]),
-        &format!("06 01 {IDENTITY}"),
-    );
-    reply(&Reply::Fault("no".to_owned()), "07 02 6e6f");
+    let pong = Reply::Pong {
+        placement: 9,
+        policies: 8,
+    };
+    reply(&pong, "05 09 08");
+    reply(&Reply::Fault("no".to_owned()), "06 02 6e6f");
 }
 
 #[test]
@@ -136,6 +135,76 @@ fn verdicts_between_peers() {
     assert_eq!(read_verdict(body), Ok(allowed()));
     assert_eq!(read_verdict(body), Ok(refused()));
     assert!(body.is_empty());
+}
+
+#[test]
+fn outcomes() {
+    let outcomes = [
+        Outcome::Allow,
+        Outcome::Refuse(Reason::LimitExceeded),
+        Outcome::Refuse(Reason::CostExceedsLimit),
+        Outcome::Refuse(Reason::LimitIsZero),
+        Outcome::Refuse(Reason::Undecided),
+    ];
+    for (code, outcome) in (0_u8..).zip(outcomes) {
+        let verdict = Verdict {
+            outcome,
+            ..refused()
+        };
+        let golden = REFUSED.replacen("02", &format!("{code:02x}"), 1);
+        reply(&Reply::Counter(Some(verdict)), &format!("04 01 {golden}"));
+    }
+}
+
+#[test]
+fn deciders() {
+    let deciders = [
+        DecidedBy::Owner,
+        DecidedBy::Standby,
+        DecidedBy::Cached,
+        DecidedBy::Fallback,
+        DecidedBy::Switch,
+    ];
+    for (code, decided_by) in (0_u8..).zip(deciders) {
+        let mut decision = decision();
+        decision.limits.truncate(1);
+        decision.limits[0].decided_by = decided_by;
+        let mut body = Vec::new();
+        put_decision(&mut body, &decision).unwrap();
+        // Before the node's name, its length and the last truth value.
+        assert_eq!(body[body.len() - 5], code);
+        let answer = read_answer(&body).unwrap().unwrap();
+        assert_eq!(answer.limits[0].decided_by, decided_by);
+    }
+}
+
+#[test]
+fn kinds_of_faults() {
+    let kinds = [
+        (0, FaultKind::Malformed),
+        (1, FaultKind::UnsupportedVersion),
+        (2, FaultKind::BadRequest),
+        (3, FaultKind::UnknownPolicy),
+        (4, FaultKind::InlineOff),
+        (5, FaultKind::TooLarge),
+        (6, FaultKind::Unavailable),
+        (255, FaultKind::Other),
+    ];
+    for (code, kind) in kinds {
+        let (field, message) = (None, String::new());
+        let fault = Fault {
+            kind,
+            field,
+            message,
+        };
+        let mut body = Vec::new();
+        put_fault(&mut body, &fault).unwrap();
+        assert_eq!(body, [1, code, 0, 0]);
+        assert_eq!(read_answer(&body), Ok(Err(fault)));
+    }
+    // A kind that a newer node made up is still a fault.
+    let newer = read_answer(&[1, 77, 0, 0]).unwrap().unwrap_err();
+    assert_eq!(newer.kind, FaultKind::Other);
 }
 
 #[test]

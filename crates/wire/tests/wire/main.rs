@@ -6,6 +6,7 @@
     reason = "a test that cannot go on must fail"
 )]
 
+mod answer;
 mod golden;
 mod hostile;
 mod lock;

@@ -112,7 +112,6 @@ fn request() -> impl Strategy<Value = Request> {
         }),
         ask().prop_map(Request::Read),
         Just(Request::Ping),
-        Just(Request::Members),
     ]
 }
 
@@ -122,8 +121,10 @@ fn reply() -> impl Strategy<Value = Reply> {
         Just(Reply::TooLate),
         Just(Reply::Done),
         option::of(verdict()).prop_map(Reply::Counter),
-        Just(Reply::Pong),
-        vec(identity(), 0..5).prop_map(Reply::Members),
+        any::<(u64, u64)>().prop_map(|(placement, policies)| Reply::Pong {
+            placement,
+            policies
+        }),
         ".{0,80}".prop_map(Reply::Fault),
     ]
 }
