@@ -13,7 +13,11 @@ use std::{collections::HashMap, sync::Arc};
 use smallvec::SmallVec;
 
 pub use self::{limit::Limit, pattern::Pattern, tally::Tally};
-use crate::{attributes::Attributes, key::KeyHash, question::CheckError};
+use crate::{
+    attributes::Attributes,
+    key::{HashKey, KeyHash, KeyHasher},
+    question::CheckError,
+};
 
 /// The most limits of one policy.
 pub const MAX_LIMITS_PER_POLICY: usize = 64;
@@ -89,6 +93,21 @@ impl Policies {
         }
         limits.push(Arc::new(limit));
         Ok(())
+    }
+
+    /// A hash of all that decides: equal on nodes whose policies are equal.
+    #[must_use]
+    pub fn fingerprint(&self) -> u64 {
+        let mut names: Vec<_> = self.policies.keys().collect();
+        names.sort_unstable();
+        let mut hasher = KeyHasher::new(&HashKey::new(*b"policies of node"));
+        for name in names {
+            hasher.part(name.as_bytes());
+            for limit in self.policies.get(name).into_iter().flat_map(Policy::limits) {
+                hasher.part(&limit.fingerprint().to_le_bytes());
+            }
+        }
+        hasher.finish().high()
     }
 
     /// The policy of this name.

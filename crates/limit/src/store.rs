@@ -13,6 +13,7 @@ mod cell;
 mod locked;
 mod pressure;
 mod shard;
+mod standoff;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 

@@ -26,6 +26,7 @@ pub struct Limit {
     key: Vec<String>,
     rule: Rule,
     fallback: Fallback,
+    fingerprint: u64,
     prefix: KeyHasher,
     tally: Tally,
 }
@@ -73,6 +74,7 @@ impl Limit {
         check_key(&spec.key)?;
         let rule = rule_of(&spec.algorithm)?;
         let prefix = prefix_of(policy, kind, &spec.name, &rule, hash_key);
+        let fingerprint = fingerprint_of(&spec);
         let matches = spec.matches.into_iter().map(|(attribute, patterns)| {
             (
                 attribute,
@@ -90,6 +92,7 @@ impl Limit {
             key: spec.key,
             rule,
             fallback: spec.fallback,
+            fingerprint,
             prefix,
             tally: Tally::default(),
         })
@@ -123,6 +126,11 @@ impl Limit {
     #[must_use]
     pub const fn fallback(&self) -> Fallback {
         self.fallback
+    }
+
+    /// A hash of all that it was compiled from.
+    pub(super) const fn fingerprint(&self) -> u64 {
+        self.fingerprint
     }
 
     /// What became of its checks on this node.
@@ -192,6 +200,13 @@ fn prefix_of(policy: &str, kind: Kind, name: &str, rule: &Rule, hash_key: &HashK
         }
     }
     hasher
+}
+
+/// The same on every node of one build: the parts are hashed in order, with their lengths.
+fn fingerprint_of(spec: &LimitSpec) -> u64 {
+    let mut hasher = KeyHasher::new(&HashKey::new(*b"a limit's fields"));
+    hasher.part(format!("{spec:?}").as_bytes());
+    hasher.finish().high()
 }
 
 fn rule_of(spec: &AlgorithmSpec) -> Result<Rule, SpecError> {

@@ -32,6 +32,12 @@ pub(super) fn low_of(cell: &[u64]) -> u64 {
     cell.get(1).copied().unwrap_or(0)
 }
 
+/// The key of a cell.
+pub(super) fn key_of(cell: &[u64]) -> Option<KeyHash> {
+    let [high, low, ..] = cell else { return None };
+    Some(KeyHash::from_halves(*high, *low))
+}
+
 /// Whether a cell counts for this key.
 pub(super) fn has_key(cell: &[u64], key: KeyHash) -> bool {
     matches!(cell, [high, low, ..] if *high == key.high() && *low == key.low())

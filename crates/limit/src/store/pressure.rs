@@ -2,16 +2,17 @@
 //!
 //! First counters that are empty, then those below their limit by the least used share of it, the
 //! oldest use first among equals, and a key at its limit only when all in the shard are: the one that
-//! recovers first. One scan serves a batch, so that its cost is spread over the inserts that the
-//! batch makes room for. Knows nothing of locks.
+//! recovers first, one for each insert. One scan serves a batch, and leaves a [`Standoff`] if all that
+//! is left is at its limit, so that its cost is spread over many inserts. Knows nothing of locks.
 
 use std::cmp::Ordering;
 
 use super::{
     cell::{self, Standing},
     shard::{Handle, Shard},
+    standoff::{Standoff, Suspect},
 };
-use crate::units::Nanos;
+use crate::{key::KeyHash, units::Nanos};
 
 /// A batch is one in so many cells.
 const BATCH_SHARE: usize = 16;
@@ -27,7 +28,7 @@ pub(super) struct Losses {
     pub(super) evicted_at_limit: u64,
 }
 
-/// A cell below its limit.
+/// A cell that is not at its limit, and its rank: share used, then age.
 #[derive(Clone, Copy)]
 struct Candidate {
     handle: Handle,
@@ -44,48 +45,45 @@ impl Candidate {
     }
 }
 
+/// How all cells of a shard stand.
+#[derive(Default)]
+struct Scan {
+    empty: Vec<Handle>,
+    below: Vec<Candidate>,
+    at_limit: Vec<(Nanos, KeyHash)>,
+}
+
 impl Shard {
     /// Frees a batch of cells, or one that is at its limit if all are.
     pub(super) fn evict(&mut self, now: Nanos) {
-        let batch = (self.len() / BATCH_SHARE).max(1);
-        let mut empty = Vec::new();
-        let mut below = Vec::new();
-        let mut first_to_recover: Option<(Nanos, Handle)> = None;
-        for (handle, cell) in self.cells() {
-            match cell::standing(cell, now) {
-                Standing::Empty => empty.push(handle),
-                Standing::Below {
-                    used,
-                    limit,
-                    latest,
-                } => below.push(Candidate {
-                    handle,
-                    used,
-                    limit,
-                    latest,
-                }),
-                Standing::AtLimit { recovers_after } => {
-                    let candidate = (recovers_after, handle);
-                    if first_to_recover.is_none_or(|first| candidate < first) {
-                        first_to_recover = Some(candidate);
-                    }
-                }
-            }
+        if self.evict_known(now) {
+            return;
         }
+        let Scan {
+            empty,
+            mut below,
+            at_limit,
+        } = self.scan(now);
+        let batch = (self.len() / BATCH_SHARE).max(1);
         let wanted = batch.saturating_sub(empty.len()).min(below.len());
-        if wanted > 0 && wanted < below.len() {
+        let spared = below.len().saturating_sub(wanted);
+        if wanted > 0 && spared > 0 {
             below.select_nth_unstable_by(wanted.saturating_sub(1), Candidate::rank);
         }
         below.truncate(wanted);
+        let removed = empty.len().saturating_add(wanted);
         self.losses.expired = self.losses.expired.saturating_add(count(empty.len()));
-        self.losses.evicted = self.losses.evicted.saturating_add(count(below.len()));
-        let mut victims = empty;
-        victims.extend(below.iter().map(|candidate| candidate.handle));
-        if let (true, Some((_, handle))) = (victims.is_empty(), first_to_recover) {
-            self.losses.evicted_at_limit = self.losses.evicted_at_limit.saturating_add(1);
-            victims.push(handle);
+        self.losses.evicted = self.losses.evicted.saturating_add(count(wanted));
+        let below = below.iter().map(|candidate| candidate.handle);
+        self.remove_cells(empty.into_iter().chain(below).collect());
+        if spared == 0 && !at_limit.is_empty() {
+            let standoff = Box::new(Standoff::new(at_limit, batch));
+            if removed == 0 {
+                self.evict_next(standoff, now);
+            } else {
+                self.standoff = Some(standoff);
+            }
         }
-        self.remove_cells(victims);
     }
 
     /// Removes the empty counters; returns how many.
@@ -103,6 +101,108 @@ impl Shard {
         dropped
     }
 
+    /// Notes that a counter was written, in case a standoff has to know.
+    pub(super) fn note_write(&mut self, now: Nanos, key: KeyHash) {
+        let Some(mut standoff) = self.standoff.take() else {
+            return;
+        };
+        if standoff.is_full() {
+            self.settle(&mut standoff, now);
+        }
+        // With as many below their limit as a batch has, a scan is worth it.
+        if !standoff.is_full() {
+            standoff.suspect(key);
+            self.standoff = Some(standoff);
+        }
+    }
+
+    /// Removes the one cell that a standoff names; false if there is none or it is over.
+    fn evict_known(&mut self, now: Nanos) -> bool {
+        let Some(mut standoff) = self.standoff.take() else {
+            return false;
+        };
+        if standoff.is_over(now) {
+            return false;
+        }
+        self.settle(&mut standoff, now);
+        let candidates = standoff
+            .suspects()
+            .filter_map(|key| self.candidate(key, now));
+        let Some(least) = candidates.min_by(Candidate::rank) else {
+            return self.evict_next(standoff, now);
+        };
+        if least.used == 0 {
+            self.losses.expired = self.losses.expired.saturating_add(1);
+        } else {
+            self.losses.evicted = self.losses.evicted.saturating_add(1);
+        }
+        self.remove_cell(least.handle);
+        self.standoff = Some(standoff);
+        true
+    }
+
+    /// Removes the cell that recovers first, with all at their limit; false if none is remembered.
+    fn evict_next(&mut self, mut standoff: Box<Standoff>, now: Nanos) -> bool {
+        let Some(victim) = self.first_to_recover(&mut standoff, now) else {
+            return false;
+        };
+        self.losses.evicted_at_limit = self.losses.evicted_at_limit.saturating_add(1);
+        self.remove_cell(victim);
+        self.standoff = Some(standoff);
+        true
+    }
+
+    fn settle(&self, standoff: &mut Standoff, now: Nanos) {
+        standoff.settle(|key| match self.standing_of(key, now) {
+            None => Suspect::Gone,
+            Some((_, Standing::Empty | Standing::Below { .. })) => Suspect::Below,
+            Some((_, Standing::AtLimit { recovers_after })) => Suspect::AtLimit {
+                recovers_at: now.saturating_add(recovers_after),
+            },
+        });
+    }
+
+    fn candidate(&self, key: KeyHash, now: Nanos) -> Option<Candidate> {
+        let (handle, standing) = self.standing_of(key, now)?;
+        candidate_of(handle, standing)
+    }
+
+    /// The cell that recovers first of those that still stand as they were remembered.
+    fn first_to_recover(&self, standoff: &mut Standoff, now: Nanos) -> Option<Handle> {
+        while let Some((recovers_at, key)) = standoff.pop() {
+            let Some((handle, Standing::AtLimit { recovers_after })) = self.standing_of(key, now)
+            else {
+                continue;
+            };
+            if now.saturating_add(recovers_after) == recovers_at {
+                return Some(handle);
+            }
+        }
+        None
+    }
+
+    fn standing_of(&self, key: KeyHash, now: Nanos) -> Option<(Handle, Standing)> {
+        let (handle, cell) = self.any_cell_of(key)?;
+        Some((handle, cell::standing(cell, now)))
+    }
+
+    fn scan(&self, now: Nanos) -> Scan {
+        let mut scan = Scan::default();
+        for (handle, cell) in self.cells() {
+            let standing = cell::standing(cell, now);
+            match standing {
+                Standing::Empty => scan.empty.push(handle),
+                Standing::Below { .. } => scan.below.extend(candidate_of(handle, standing)),
+                Standing::AtLimit { recovers_after } => {
+                    let recovers_at = now.saturating_add(recovers_after);
+                    let key = cell::key_of(cell);
+                    scan.at_limit.extend(key.map(|key| (recovers_at, key)));
+                }
+            }
+        }
+        scan
+    }
+
     /// Removes cells, the highest handles first: a removal moves only cells above it.
     fn remove_cells(&mut self, mut handles: Vec<Handle>) {
         handles.sort_unstable_by(|a, b| b.cmp(a));
@@ -110,6 +210,24 @@ impl Shard {
             self.remove_cell(handle);
         }
     }
+}
+
+fn candidate_of(handle: Handle, standing: Standing) -> Option<Candidate> {
+    let (used, limit, latest) = match standing {
+        Standing::Empty => (0, 1, Nanos::ZERO),
+        Standing::Below {
+            used,
+            limit,
+            latest,
+        } => (used, limit, latest),
+        Standing::AtLimit { .. } => return None,
+    };
+    Some(Candidate {
+        handle,
+        used,
+        limit,
+        latest,
+    })
 }
 
 fn count(number: usize) -> u64 {

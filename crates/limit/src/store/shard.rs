@@ -11,6 +11,7 @@ use super::{
     arena::Arena,
     cell::{self, Wrote},
     pressure::Losses,
+    standoff::Standoff,
 };
 use crate::{
     key::KeyHash,
@@ -51,6 +52,8 @@ pub(super) struct Shard {
     /// One for each cell length that was ever needed: at most as many as there are slice counts.
     arenas: SmallVec<[Arena; 1]>,
     pub(super) losses: Losses,
+    /// Known victims, if all cells are at their limit.
+    pub(super) standoff: Option<Box<Standoff>>,
     budget: usize,
 }
 
@@ -61,6 +64,7 @@ impl Shard {
             table: HashTable::new(),
             arenas: SmallVec::new(),
             losses: Losses::default(),
+            standoff: None,
             budget,
         }
     }
@@ -81,6 +85,11 @@ impl Shard {
         cells
             .fold(list, usize::saturating_add)
             .saturating_add(self.table.allocation_size())
+            .saturating_add(
+                self.standoff
+                    .as_ref()
+                    .map_or(0, |standoff| standoff.bytes()),
+            )
             .saturating_add(size_of::<Self>())
     }
 
@@ -93,7 +102,11 @@ impl Shard {
     ) -> Verdict {
         let Rule::SlidingWindow(rule) = rule;
         if let Some(cell) = self.find_mut(key, rule) {
-            return decide_cell(cell, rule, now, (cost, mode));
+            let verdict = decide_cell(cell, rule, now, (cost, mode));
+            if charges(&verdict, cost, mode) {
+                self.note_write(now, key);
+            }
+            return verdict;
         }
         let reading = Reading::at(rule, &[], now, now);
         let outcome = reading.outcome(cost, Cost::ZERO);
@@ -101,7 +114,9 @@ impl Shard {
             return reading.verdict(outcome, cost, Cost::ZERO);
         }
         let cell = self.insert(now, key, rule);
-        decide_cell(cell, rule, now, (cost, mode))
+        let verdict = decide_cell(cell, rule, now, (cost, mode));
+        self.note_write(now, key);
+        verdict
     }
 
     /// What one limit would say if `pending` were charged before; charges nothing.
@@ -151,6 +166,7 @@ impl Shard {
                 let wrote = window::give_back(rule, counters, *latest, now, (slice, cost));
                 ((), if wrote { Wrote::Yes } else { Wrote::No })
             });
+            self.note_write(now, key);
         }
     }
 
@@ -165,12 +181,13 @@ impl Shard {
             window::charge(rule, counters, latest, now, used);
             ((), Wrote::Yes)
         });
+        self.note_write(now, key);
     }
 
     /// Removes every counter of a key, whatever its window.
     pub(super) fn remove(&mut self, key: KeyHash) -> bool {
         let mut removed = false;
-        while let Some(handle) = self.handle_of(key) {
+        while let Some((handle, _)) = self.any_cell_of(key) {
             self.remove_cell(handle);
             removed = true;
         }
@@ -181,6 +198,7 @@ impl Shard {
     pub(super) fn clear(&mut self) {
         self.table = HashTable::new();
         self.arenas = SmallVec::new();
+        self.standoff = None;
     }
 
     /// Every cell in use and its handle, the highest index of each arena first, so that a removal
@@ -253,7 +271,9 @@ impl Shard {
     /// Evicts until one more cell of that many words fits.
     fn make_room(&mut self, now: Nanos, words: usize) {
         while self.bytes_with_one_more(words) > self.budget && !self.table.is_empty() {
+            let before = self.table.len();
             self.evict(now);
+            debug_assert!(self.table.len() < before, "an eviction frees a cell");
             if self.bytes_with_one_more(words) > self.budget {
                 self.trim();
             }
@@ -304,12 +324,13 @@ impl Shard {
         arena.cell_mut(handle.index())
     }
 
-    fn handle_of(&self, key: KeyHash) -> Option<Handle> {
+    /// A cell of a key, whatever its window.
+    pub(super) fn any_cell_of(&self, key: KeyHash) -> Option<(Handle, &[u64])> {
         let arenas = &self.arenas;
-        let handle = self.table.find(key.low(), |handle| {
+        let handle = *self.table.find(key.low(), |handle| {
             cell_of(arenas, *handle).is_some_and(|cell| cell::has_key(cell, key))
-        });
-        handle.copied()
+        })?;
+        Some((handle, cell_of(arenas, handle)?))
     }
 
     fn reading<'a>(
@@ -331,13 +352,22 @@ fn decide_cell(
 ) -> Verdict {
     let verdict = cell::change(cell, rule, |counters, latest| {
         let verdict = window::decide(rule, counters, latest, now, (cost, mode));
-        let charges = verdict.is_allowed() && mode == Mode::Consume && cost > Cost::ZERO;
-        (verdict, if charges { Wrote::Yes } else { Wrote::No })
+        let wrote = if charges(&verdict, cost, mode) {
+            Wrote::Yes
+        } else {
+            Wrote::No
+        };
+        (verdict, wrote)
     });
     verdict.unwrap_or_else(|| {
         let reading = Reading::at(rule, &[], now, now);
         reading.verdict(reading.outcome(cost, Cost::ZERO), cost, Cost::ZERO)
     })
+}
+
+/// Whether a check with that verdict is counted.
+fn charges(verdict: &Verdict, cost: Cost, mode: Mode) -> bool {
+    verdict.is_allowed() && mode == Mode::Consume && cost > Cost::ZERO
 }
 
 fn cell_of(arenas: &[Arena], handle: Handle) -> Option<&[u64]> {

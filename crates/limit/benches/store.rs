@@ -1,0 +1,256 @@
+//! A decision in the store, key hashing included, beside governor's keyed limiter: a million keys,
+//! uniform and zipf, on one thread and on two. Then the bytes that a key takes.
+//!
+//! Compare within one run only: the ratios are what counts. `cargo bench -p tollgate-limit`; with
+//! `-- --test` each function runs once.
+
+#![allow(
+    clippy::print_stdout,
+    clippy::expect_used,
+    missing_docs,
+    reason = "a bench prints its figures, and may panic"
+)]
+
+use std::{hint::black_box, num::NonZeroU32, thread, time::Duration};
+
+use criterion::{
+    BenchmarkGroup, Criterion, Throughput, criterion_group, criterion_main,
+    measurement::{Measurement, WallTime},
+};
+use governor::{
+    Quota, RateLimiter,
+    clock::{Clock, DefaultClock, FakeRelativeClock},
+    middleware::NoOpMiddleware,
+    state::keyed::DashMapStateStore,
+};
+use tollgate_limit::{
+    Ask, Cost, HashKey, KeyHash, KeyHasher, Mode, Nanos, OldestSlice, Rule, SlidingWindow, Store,
+    StoreConfig, Window,
+};
+
+const KEYS: u64 = 1_000_000;
+/// Checks before the order of keys repeats.
+const ORDER: usize = 1 << 22;
+/// High enough that every check is admitted and written.
+const LIMIT: u32 = 1_000_000_000;
+const MINUTE: Nanos = Nanos::from_millis(60_000);
+const START: u64 = 1_000_000_000_000;
+const NANOS_PER_CHECK: u64 = 300;
+
+/// A key as it comes with a request.
+type Name = [u8; 16];
+
+fn name(number: u64) -> Name {
+    let mut state = number;
+    let (first, second) = (mix(&mut state), mix(&mut state));
+    let mut name = [0; 16];
+    for (byte, from) in name
+        .iter_mut()
+        .zip(first.to_le_bytes().into_iter().chain(second.to_le_bytes()))
+    {
+        *byte = from;
+    }
+    name
+}
+
+/// One step of `SplitMix64`.
+fn mix(state: &mut u64) -> u64 {
+    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let mut mixed = *state;
+    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ (mixed >> 31)
+}
+
+fn uniform() -> Vec<u32> {
+    let mut state = 1;
+    (0..ORDER)
+        .map(|_| u32::try_from(mix(&mut state) % KEYS).expect("a million"))
+        .collect()
+}
+
+/// Key `k` comes in proportion to `1 / (k + 1)`.
+fn zipf() -> Vec<u32> {
+    let mut total = 0.0;
+    let sums: Vec<f64> = (1..=u32::try_from(KEYS).expect("a million"))
+        .map(|rank| {
+            total += 1.0 / f64::from(rank);
+            total
+        })
+        .collect();
+    let mut state = 2;
+    let mut draw = || {
+        let bits = u32::try_from(mix(&mut state) >> 32).expect("half of the bits");
+        let drawn = total * f64::from(bits) / f64::from(u32::MAX);
+        let rank = sums.partition_point(|sum| *sum < drawn).min(sums.len() - 1);
+        u32::try_from(rank).expect("a million")
+    };
+    (0..ORDER).map(|_| draw()).collect()
+}
+
+/// What is measured: one check of a key.
+trait Checks: Sync {
+    fn check(&self, name: &Name, running: u64) -> bool;
+}
+
+struct Tollgate {
+    store: Store,
+    prefix: KeyHasher,
+    rule: Rule,
+}
+
+impl Tollgate {
+    fn new(slices: u8) -> Self {
+        let mut prefix = KeyHasher::new(&HashKey::new([7; 16]));
+        prefix.part(b"policy, limit, algorithm, window");
+        Self {
+            store: Store::new(&StoreConfig { max_bytes: 2 << 30 }),
+            prefix,
+            rule: Rule::SlidingWindow(SlidingWindow {
+                limit: u64::from(LIMIT),
+                window: Window::new(MINUTE).expect("a window in its bounds"),
+                slices,
+                oldest: OldestSlice::Weighted,
+            }),
+        }
+    }
+
+    fn key(&self, name: &Name) -> KeyHash {
+        let mut hasher = self.prefix.clone();
+        hasher.part(b"api_key");
+        hasher.part(name);
+        hasher.finish()
+    }
+}
+
+impl Checks for Tollgate {
+    fn check(&self, name: &Name, running: u64) -> bool {
+        let ask = Ask {
+            key: self.key(name),
+            rule: self.rule,
+            cost: Cost::ONE,
+        };
+        let now = Nanos::new(START + running * NANOS_PER_CHECK);
+        self.store.decide(now, &ask, Mode::Consume).is_allowed()
+    }
+}
+
+type Governor<C> =
+    RateLimiter<Name, DashMapStateStore<Name>, C, NoOpMiddleware<<C as Clock>::Instant>>;
+
+fn governor<C: Clock>(clock: C) -> Governor<C> {
+    let limit = NonZeroU32::new(LIMIT).expect("not zero");
+    RateLimiter::dashmap_with_clock(Quota::per_minute(limit), clock)
+}
+
+impl<C: Clock + Sync> Checks for Governor<C>
+where
+    C::Instant: Sync,
+{
+    fn check(&self, name: &Name, _: u64) -> bool {
+        self.check_key(name).is_ok()
+    }
+}
+
+fn fill(checks: &impl Checks) {
+    for number in 0..KEYS {
+        checks.check(&name(number), 0);
+    }
+}
+
+/// Time for so many checks, shared among the threads.
+fn run(checks: &impl Checks, order: &[u32], threads: u64, iterations: u64) -> Duration {
+    let watch = WallTime;
+    let began = watch.start();
+    thread::scope(|scope| {
+        for thread in 0..threads {
+            scope.spawn(move || {
+                let own = iterations / threads + u64::from(thread < iterations % threads);
+                let skip = order.len() / 2 * usize::try_from(thread).expect("few threads");
+                let numbers = order.iter().cycle().skip(skip);
+                for (running, number) in (0..own).zip(numbers) {
+                    black_box(checks.check(&name(u64::from(*number)), running));
+                }
+            });
+        }
+    });
+    watch.end(began)
+}
+
+fn measure(
+    group: &mut BenchmarkGroup<'_, WallTime>,
+    label: &str,
+    checks: &impl Checks,
+    order: &[u32],
+) {
+    for threads in [1, 2] {
+        group.bench_function(format!("{label}, threads: {threads}"), |bencher| {
+            bencher.iter_custom(|iterations| run(checks, order, threads, iterations));
+        });
+    }
+}
+
+fn decisions(criterion: &mut Criterion) {
+    let ten = Tollgate::new(10);
+    let one = Tollgate::new(1);
+    let governor_with_clock = governor(DefaultClock::default());
+    let governor_without = governor(FakeRelativeClock::default());
+    fill(&ten);
+    fill(&one);
+    fill(&governor_with_clock);
+    fill(&governor_without);
+    for (keys, order) in [("uniform", uniform()), ("zipf", zipf())] {
+        let mut group = criterion.benchmark_group(keys);
+        group.throughput(Throughput::Elements(1));
+        measure(&mut group, "store, 10 slices", &ten, &order);
+        measure(&mut group, "store, 1 slice", &one, &order);
+        measure(&mut group, "governor", &governor_with_clock, &order);
+        measure(&mut group, "governor, no clock", &governor_without, &order);
+        group.finish();
+    }
+}
+
+/// Pages that the process has in memory, in bytes; 0 where the system does not say.
+fn resident_bytes() -> f64 {
+    let statm = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
+    let pages = statm.split(' ').nth(1).and_then(|pages| pages.parse().ok());
+    f64::from(pages.unwrap_or(0_u32)) * 4096.0
+}
+
+/// Prints the bytes for each key, averaged over the doubling from one million keys to two.
+fn memory(_: &mut Criterion) {
+    if std::env::args().any(|argument| argument == "--test" || argument == "--list") {
+        return;
+    }
+    for slices in [1, 10] {
+        let before = resident_bytes();
+        let tollgate = Tollgate::new(slices);
+        let (mut counted, mut resident, mut samples) = (0.0, 0.0, 0.0);
+        for number in 0..2 * KEYS {
+            tollgate.check(&name(number), number);
+            if number >= KEYS && number % (KEYS / 20) == 0 {
+                let stats = tollgate.store.stats();
+                let keys = f64::from(u32::try_from(stats.keys).expect("two million"));
+                let bytes = f64::from(u32::try_from(stats.bytes).expect("below 4 GiB"));
+                counted += bytes / keys;
+                resident += (resident_bytes() - before) / keys;
+                samples += 1.0;
+            }
+        }
+        println!(
+            "bytes per key, slices: {slices}: {:.1} counted, {:.1} resident",
+            counted / samples,
+            resident / samples
+        );
+    }
+}
+
+criterion_group! {
+    name = benches;
+    config = Criterion::default()
+        .sample_size(10)
+        .warm_up_time(Duration::from_millis(500))
+        .measurement_time(Duration::from_secs(3));
+    targets = memory, decisions
+}
+criterion_main!(benches);
