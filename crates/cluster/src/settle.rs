@@ -27,8 +27,10 @@ pub struct Answer {
 /// Where a step decided, and so where its charges are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Step {
-    /// In this node's counters: as owner, or by a local fallback.
-    Here,
+    /// In this node's counters, as owner.
+    Owner,
+    /// In this node's local shares, by fallback.
+    Fallback,
     /// In the counters of the peer that the answers name.
     Peer,
     /// In no counter: admitted or refused by word, or from memory.
@@ -52,7 +54,9 @@ pub struct Charge {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GiveBackTo {
     /// Into this node's counters.
-    Here(Charge),
+    Owner(Charge),
+    /// Into this node's local shares.
+    Fallback(Charge),
     /// To this peer.
     Peer(NodeId, Charge),
 }
@@ -147,7 +151,8 @@ impl Settlement {
                     slice: answer.verdict.charged_slice,
                 };
                 match recorded.step {
-                    Step::Here => settled.give_back.push(GiveBackTo::Here(charge)),
+                    Step::Owner => settled.give_back.push(GiveBackTo::Owner(charge)),
+                    Step::Fallback => settled.give_back.push(GiveBackTo::Fallback(charge)),
                     Step::Peer => {
                         let peer = answer.node.clone();
                         settled.give_back.push(GiveBackTo::Peer(peer, charge));

@@ -1,65 +1,266 @@
-//! Queue skeleton.
+//! The entry node's side: repeats give-backs until they are acknowledged.
+
+use std::collections::VecDeque;
+
 use thiserror::Error;
 use tollgate_limit::{Nanos, Window};
 use tollgate_wire::identity::BootId;
 
+use super::GIVE_BACK_WINDOW;
 use crate::settle::Charge;
 
-/// Too many give-backs of the owner are outstanding. Nothing was stored: the charge stands.
+/// The oldest outstanding give-back is [`GIVE_BACK_WINDOW`] numbers back: the owner could not tell it
+/// from a repetition any more. Nothing was stored; the charge stands, towards refusing.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
-#[error("too many give-backs are outstanding")]
+#[error("more than {GIVE_BACK_WINDOW} give-backs are outstanding")]
 pub struct QueueFull;
 
-/// The entry node's outstanding give-backs towards one owner.
+/// The outstanding give-backs towards one owner.
+///
+/// Invariants: sequence numbers are dense from 0 for each boot of the owner; all outstanding ones lie
+/// in one [`GIVE_BACK_WINDOW`].
 #[derive(Debug)]
-pub struct GiveBackQueue {}
+pub struct GiveBackQueue {
+    owner: BootId,
+    /// The number of the first place, which is taken unless there is none.
+    first: u64,
+    places: VecDeque<Option<Outstanding>>,
+    outstanding: usize,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Outstanding {
+    charge: Charge,
+    sent_at: Option<Nanos>,
+    expires: Nanos,
+}
 
 impl GiveBackQueue {
-    /// Nothing outstanding towards this boot of the owner.
+    /// Nothing is outstanding towards this boot of the owner.
     #[must_use]
-    pub fn new(_owner: BootId) -> Self {
-        todo!()
+    pub const fn new(owner: BootId) -> Self {
+        Self {
+            owner,
+            first: 0,
+            places: VecDeque::new(),
+            outstanding: 0,
+        }
     }
-    /// The owner has started anew: what was for its old boot is dropped, numbers start at 0.
-    pub fn handle_owner(&mut self, _owner: BootId) {
-        todo!()
+
+    /// The owner speaks as this boot. If it is a new one, what was for the old one is dropped, since
+    /// its counters are gone, and numbers start at 0.
+    pub fn handle_owner(&mut self, owner: BootId) {
+        if owner != self.owner {
+            *self = Self::new(owner);
+        }
     }
-    /// A charge must go back; it is due at once. Gives its sequence number.
+
+    /// The boot of the owner that the give-backs are for.
+    #[must_use]
+    pub const fn owner(&self) -> BootId {
+        self.owner
+    }
+
+    /// A charge must go back; it is due at once, and until `window` from now, when it has left its
+    /// counter anyway. Gives its sequence number.
     ///
     /// # Errors
     /// [`QueueFull`].
-    pub fn push(
-        &mut self,
-        _now: Nanos,
-        _charge: Charge,
-        _window: Window,
-    ) -> Result<u64, QueueFull> {
-        todo!()
+    pub fn push(&mut self, now: Nanos, charge: Charge, window: Window) -> Result<u64, QueueFull> {
+        if self.places.len() >= GIVE_BACK_WINDOW {
+            return Err(QueueFull);
+        }
+        let behind = u64::try_from(self.places.len()).map_err(|_error| QueueFull)?;
+        let sequence = self.first.saturating_add(behind);
+        self.places.push_back(Some(Outstanding {
+            charge,
+            sent_at: None,
+            expires: now.saturating_add(window.span()),
+        }));
+        self.outstanding = self.outstanding.saturating_add(1);
+        Ok(sequence)
     }
+
     /// The owner has it.
-    pub fn acknowledge(&mut self, _sequence: u64) {
-        todo!()
+    pub fn acknowledge(&mut self, sequence: u64) {
+        let index = sequence
+            .checked_sub(self.first)
+            .and_then(|index| usize::try_from(index).ok());
+        let place = index.and_then(|index| self.places.get_mut(index));
+        if place.and_then(Option::take).is_some() {
+            self.outstanding = self.outstanding.saturating_sub(1);
+        }
+        self.settle();
     }
-    /// Those to send now, never sent or sent `retry_interval` ago at least; each counts as sent.
+
+    /// Those to send now: never sent, or sent `retry_interval` ago at least. Each counts as sent when
+    /// the iterator has passed it.
     pub fn due(
         &mut self,
-        _now: Nanos,
-        _retry_interval: Nanos,
-    ) -> impl Iterator<Item = (u64, Charge)> {
-        std::iter::empty()
+        now: Nanos,
+        retry_interval: Nanos,
+    ) -> impl Iterator<Item = (u64, Charge)> + use<'_> {
+        let sequences = self.first..;
+        sequences
+            .zip(&mut self.places)
+            .filter_map(move |(sequence, place)| {
+                let outstanding = place.as_mut()?;
+                let waits = outstanding
+                    .sent_at
+                    .is_some_and(|sent_at| now < sent_at.saturating_add(retry_interval));
+                if waits {
+                    return None;
+                }
+                outstanding.sent_at = Some(now);
+                Some((sequence, outstanding.charge))
+            })
     }
+
     /// Drops those whose window has passed.
-    pub fn expire(&mut self, _now: Nanos) {
-        todo!()
+    pub fn expire(&mut self, now: Nanos) {
+        for place in &mut self.places {
+            if place
+                .take_if(|outstanding| outstanding.expires <= now)
+                .is_some()
+            {
+                self.outstanding = self.outstanding.saturating_sub(1);
+            }
+        }
+        self.settle();
     }
-    /// Whether nothing is outstanding.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        todo!()
-    }
+
     /// How many are outstanding.
     #[must_use]
-    pub fn len(&self) -> usize {
-        todo!()
+    pub const fn len(&self) -> usize {
+        self.outstanding
+    }
+
+    /// Whether nothing is outstanding.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.outstanding == 0
+    }
+
+    fn settle(&mut self) {
+        while let Some(None) = self.places.front() {
+            self.places.pop_front();
+            self.first = self.first.saturating_add(1);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tollgate_limit::{Cost, KeyHash, Nanos, OldestSlice, Rule, SlidingWindow, Window};
+    use tollgate_wire::identity::BootId;
+
+    use super::{GIVE_BACK_WINDOW, GiveBackQueue, QueueFull};
+    use crate::{
+        give_back::{Acceptance, GiveBackWindow},
+        settle::Charge,
+    };
+
+    const RETRY: Nanos = at(100);
+
+    const fn at(millis: u64) -> Nanos {
+        Nanos::from_millis(millis)
+    }
+
+    fn window() -> Window {
+        Window::new(at(1_000)).unwrap()
+    }
+
+    fn charge(slice: u64) -> Charge {
+        Charge {
+            key: KeyHash::from_halves(1, 2),
+            rule: Rule::SlidingWindow(SlidingWindow {
+                limit: 5,
+                window: window(),
+                slices: 1,
+                oldest: OldestSlice::Weighted,
+            }),
+            cost: Cost::ONE,
+            slice,
+        }
+    }
+
+    fn due(queue: &mut GiveBackQueue, now: u64) -> Vec<u64> {
+        queue
+            .due(at(now), RETRY)
+            .map(|(sequence, _)| sequence)
+            .collect()
+    }
+
+    #[test]
+    fn a_give_back_is_repeated_until_acknowledged() {
+        let mut queue = GiveBackQueue::new(BootId(1));
+        assert_eq!(queue.push(at(0), charge(7), window()), Ok(0));
+        assert_eq!(queue.push(at(0), charge(8), window()), Ok(1));
+        let sent: Vec<_> = queue.due(at(0), RETRY).collect();
+        assert_eq!(sent, [(0, charge(7)), (1, charge(8))]);
+        assert_eq!(due(&mut queue, 99), []);
+        queue.acknowledge(0);
+        queue.acknowledge(0);
+        queue.acknowledge(55);
+        assert_eq!(queue.len(), 1);
+        assert_eq!(due(&mut queue, 100), [1]);
+        assert_eq!(
+            queue.push(at(100), charge(9), window()),
+            Ok(2),
+            "no number is used twice"
+        );
+        assert_eq!(due(&mut queue, 150), [2]);
+        queue.acknowledge(2);
+        queue.acknowledge(1);
+        assert!(queue.is_empty());
+        assert_eq!(due(&mut queue, 900), []);
+        assert_eq!(queue.push(at(900), charge(9), window()), Ok(3));
+    }
+
+    #[test]
+    fn it_ends_with_its_window() {
+        let mut queue = GiveBackQueue::new(BootId(1));
+        queue.push(at(0), charge(1), window()).unwrap();
+        queue.push(at(500), charge(2), window()).unwrap();
+        queue.expire(at(999));
+        assert_eq!(queue.len(), 2);
+        queue.expire(at(1_000));
+        assert_eq!(due(&mut queue, 1_000), [1]);
+        queue.expire(at(1_500));
+        assert!(queue.is_empty());
+    }
+
+    #[test]
+    fn a_new_boot_of_the_owner_starts_anew() {
+        let mut queue = GiveBackQueue::new(BootId(1));
+        queue.push(at(0), charge(1), window()).unwrap();
+        queue.handle_owner(BootId(1));
+        assert_eq!(queue.len(), 1);
+        queue.handle_owner(BootId(2));
+        assert!(queue.is_empty());
+        assert_eq!(queue.push(at(0), charge(2), window()), Ok(0));
+    }
+
+    #[test]
+    fn all_that_is_outstanding_fits_the_owners_window() {
+        let mut queue = GiveBackQueue::new(BootId(1));
+        let mut owner = GiveBackWindow::new();
+        for _ in 0..GIVE_BACK_WINDOW {
+            queue.push(at(0), charge(1), window()).unwrap();
+        }
+        assert_eq!(queue.push(at(0), charge(1), window()), Err(QueueFull));
+        queue.acknowledge(5);
+        assert_eq!(
+            queue.push(at(0), charge(1), window()),
+            Err(QueueFull),
+            "0 holds the window"
+        );
+        queue.acknowledge(0);
+        assert_eq!(queue.push(at(0), charge(1), window()), Ok(1_024));
+        let mut sent = due(&mut queue, 0);
+        sent.reverse();
+        for sequence in sent {
+            assert_eq!(owner.accept(sequence), Acceptance::Fresh);
+        }
     }
 }

@@ -1,37 +1,136 @@
-//! Window skeleton.
+//! The owner's side: tells a give-back from its repetition.
 
 /// How many sequence numbers back a give-back is still told from its repetition.
 pub const GIVE_BACK_WINDOW: usize = 1_024;
 
-/// What to do with a give-back.
+/// What to do with a give-back. All three are acknowledged, so that the sender stops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Acceptance {
-    /// It is new: give back, and acknowledge.
+    /// It is new: give back.
     Fresh,
-    /// It was done before: acknowledge only.
+    /// It was done before: change nothing.
     Repeated,
-    /// It may have been done before: acknowledge only.
+    /// It is out of the window and may have been done before: change nothing.
     TooOld,
 }
 
-/// The owner's memory of the give-backs of one entry boot.
+/// The give-backs of one entry boot, as a window of bits that slides with the highest number, as
+/// IPsec's against replays.
+///
+/// INV-GIVEN-BACK-ONCE: a sequence number is `Fresh` at most once, whatever the order.
 #[derive(Clone, Debug)]
-pub struct GiveBackWindow {}
+pub struct GiveBackWindow {
+    /// One above the highest number seen.
+    next: u64,
+    /// Bit n modulo the window says whether n was seen, for the numbers of the window below `next`.
+    seen: [u64; WORDS],
+}
 
 impl GiveBackWindow {
     /// No give-back yet.
     #[must_use]
-    pub fn new() -> Self {
-        todo!()
+    pub const fn new() -> Self {
+        Self {
+            next: 0,
+            seen: [0; WORDS],
+        }
     }
+
     /// A give-back has come.
-    pub fn accept(&mut self, _sequence: u64) -> Acceptance {
-        todo!()
+    pub fn accept(&mut self, sequence: u64) -> Acceptance {
+        if sequence < self.next.saturating_sub(WINDOW) || sequence == u64::MAX {
+            return Acceptance::TooOld;
+        }
+        self.slide_over(sequence);
+        let Some((word, bit)) = self.place(sequence) else {
+            return Acceptance::TooOld;
+        };
+        if *word & bit != 0 {
+            return Acceptance::Repeated;
+        }
+        *word |= bit;
+        Acceptance::Fresh
+    }
+
+    /// Makes a number part of the window; the numbers that come in with it are not seen.
+    fn slide_over(&mut self, sequence: u64) {
+        if sequence < self.next {
+            return;
+        }
+        let first_new = self.next.max(sequence.saturating_sub(WINDOW));
+        for new in first_new..=sequence {
+            if let Some((word, bit)) = self.place(new) {
+                *word &= !bit;
+            }
+        }
+        self.next = sequence.saturating_add(1);
+    }
+
+    fn place(&mut self, sequence: u64) -> Option<(&mut u64, u64)> {
+        let within = usize::try_from(sequence % WINDOW).ok()?;
+        let word = self.seen.get_mut(within / BITS)?;
+        Some((word, 1_u64.rotate_left(u32::try_from(within % BITS).ok()?)))
     }
 }
+
+const BITS: usize = 64;
+const WORDS: usize = GIVE_BACK_WINDOW / BITS;
+const WINDOW: u64 = 1_024;
 
 impl Default for GiveBackWindow {
     fn default() -> Self {
         Self::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::{Acceptance, GIVE_BACK_WINDOW, GiveBackWindow, WINDOW};
+
+    #[test]
+    fn each_number_is_fresh_once() {
+        let mut window = GiveBackWindow::new();
+        for sequence in [0, 1, 5, 3, 1_023, 1_024, 4] {
+            assert_eq!(window.accept(sequence), Acceptance::Fresh, "{sequence}");
+            assert_eq!(window.accept(sequence), Acceptance::Repeated, "{sequence}");
+        }
+        assert_eq!(u64::try_from(GIVE_BACK_WINDOW), Ok(WINDOW));
+    }
+
+    #[test]
+    fn what_is_out_of_the_window_is_too_old() {
+        let mut window = GiveBackWindow::new();
+        assert_eq!(window.accept(5_000), Acceptance::Fresh);
+        assert_eq!(window.accept(5_001 - WINDOW), Acceptance::Fresh);
+        assert_eq!(window.accept(5_000 - WINDOW), Acceptance::TooOld);
+        assert_eq!(window.accept(0), Acceptance::TooOld);
+        assert_eq!(window.accept(u64::MAX), Acceptance::TooOld);
+        assert_eq!(window.accept(u64::MAX - 1), Acceptance::Fresh);
+        assert_eq!(window.accept(5_000), Acceptance::TooOld);
+    }
+
+    proptest! {
+        /// INV-GIVEN-BACK-ONCE, and nothing in the window is refused.
+        #[test]
+        fn it_behaves_as_a_set(steps in prop::collection::vec((0_u64..1_500, 0_u64..1_200), 1..400)) {
+            let mut window = GiveBackWindow::new();
+            let (mut seen, mut highest) = (BTreeSet::new(), 0);
+            for (forward, back) in steps {
+                let sequence = (highest + forward / 100).saturating_sub(back);
+                let expected = if sequence + WINDOW <= highest && !seen.is_empty() {
+                    Acceptance::TooOld
+                } else if seen.insert(sequence) {
+                    Acceptance::Fresh
+                } else {
+                    Acceptance::Repeated
+                };
+                prop_assert_eq!(window.accept(sequence), expected);
+                highest = highest.max(sequence);
+            }
+        }
     }
 }
