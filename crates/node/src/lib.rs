@@ -9,18 +9,32 @@
 //! reads the published view; membership touches it in no other way.
 
 pub mod certificates;
+mod check;
+mod clients;
 mod clock;
 mod config;
+mod counters;
 pub mod credentials;
+mod frames;
 pub mod gossip;
+mod link;
+mod node;
+mod routes;
 pub mod seeds;
+mod serve;
 mod tls;
 pub mod transport;
 mod view;
 
 pub use self::{
+    check::Checked,
+    clients::ClientStream,
     clock::{Clock, TokioClock},
-    config::{Clients, InlineLimits, NodeConfig, Seed, Surroundings, Timeouts, ControlHost},
+    config::{Clients, ControlHost, InlineLimits, NodeConfig, Seed, Surroundings, Timeouts},
+    counters::{LATENCY_BOUNDS_MICROS, LatencyReading},
+    node::{
+        CounterReading, CounterUnreachable, MemberReport, Node, NodeReport, PeerReport, StartError,
+    },
     tls::{RoleError, TlsError},
     view::View,
 };

@@ -1,0 +1,236 @@
+//! One check at its entry node: which limits apply, who owns them, what each said.
+//!
+//! What this node can decide by itself is decided at once, without a future; the only await is a
+//! peer. Invariants: every check is answered within its deadline (P3); a check that was refused leaves
+//! no charge that is not on its way back (P4).
+
+mod fallback;
+mod remote;
+
+use std::{
+    fmt,
+    future::Future,
+    pin::Pin,
+    sync::{Arc, atomic::Ordering},
+};
+
+use smallvec::SmallVec;
+use tollgate_cluster::{Answer, GiveBackTo, Plan, Settled, Settlement, Step};
+use tollgate_limit::{
+    Applied, AppliedLimits, Ask, CheckError, CheckId, Cost, DecidedBy, Decision, LimitDecision,
+    Mode, Nanos, Question, Subject, Verdict,
+};
+
+pub(crate) use self::fallback::LocalShares;
+use crate::{node::Node, routes::Routes};
+
+/// What became of a question.
+pub enum Checked {
+    /// It is decided.
+    Now(Decision),
+    /// A peer must be asked. The future ends within the check's deadline.
+    Later(Pin<Box<dyn Future<Output = Decision> + Send>>),
+}
+
+impl fmt::Debug for Checked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Now(decision) => f.debug_tuple("Now").field(decision).finish(),
+            Self::Later(_) => f.write_str("Later"),
+        }
+    }
+}
+
+impl Checked {
+    /// The decision, whenever it comes.
+    pub async fn decision(self) -> Decision {
+        match self {
+            Self::Now(decision) => decision,
+            Self::Later(decision) => decision.await,
+        }
+    }
+}
+
+/// One check on its way: what was asked, and what is said so far.
+struct Ongoing {
+    id: CheckId,
+    started: Nanos,
+    applied: AppliedLimits,
+    plan: Plan,
+    settlement: Settlement,
+}
+
+impl Node {
+    /// Decides a check. `now` is a reading of [`Node::now`], one for each batch.
+    ///
+    /// # Errors
+    /// [`CheckError`]: the asker's fault, nothing was counted.
+    pub fn check(
+        self: &Arc<Self>,
+        now: Nanos,
+        question: &Question<'_>,
+    ) -> Result<Checked, CheckError> {
+        let applied = self.applied(question)?;
+        let (cost, mode) = match question.cost {
+            Cost::ZERO => (Cost::ONE, Mode::Peek),
+            cost => (cost, question.mode),
+        };
+        let id = self.next_check_id();
+        let routes = self.routes.load();
+        if let [only] = applied.as_slice()
+            && routes.is_own(only.key.slot())
+            && !self.owner.pause.is_late(now)
+        {
+            return Ok(Checked::Now(self.decide_own(now, id, only, (cost, mode))));
+        }
+        let placement = &routes.view.placement;
+        let plan = Plan::new(&applied, cost, mode, placement, routes.view.own);
+        let settlement = Settlement::new(applied.len());
+        let mut check = Ongoing {
+            id,
+            started: now,
+            applied,
+            plan,
+            settlement,
+        };
+        self.decide_here(now, &routes, &mut check);
+        if check.settlement.is_refused() || check.plan.remote().is_empty() {
+            return Ok(Checked::Now(self.finish(now, check)));
+        }
+        Ok(self.ask_peers(now, &routes, check))
+    }
+
+    fn applied(&self, question: &Question<'_>) -> Result<AppliedLimits, CheckError> {
+        match &question.subject {
+            Subject::Policy { name, attributes } => {
+                let policies = self.policies.load();
+                let unknown = || CheckError::UnknownPolicy {
+                    name: (*name).to_owned(),
+                };
+                policies
+                    .policy(name)
+                    .ok_or_else(unknown)?
+                    .select(attributes)
+            }
+            Subject::Inline { limit, key } => {
+                let key = limit.key_of(key)?;
+                let applied = key.map(|key| Applied {
+                    limit: Arc::clone(limit),
+                    key,
+                });
+                Ok(applied.into_iter().collect())
+            }
+        }
+    }
+
+    fn next_check_id(&self) -> CheckId {
+        let number = self.next_check.fetch_add(1, Ordering::Relaxed);
+        CheckId {
+            boot: self.boot.0,
+            number,
+        }
+    }
+
+    /// The fast path: one limit, and its counter is here.
+    fn decide_own(
+        &self,
+        now: Nanos,
+        id: CheckId,
+        applied: &Applied,
+        (cost, mode): (Cost, Mode),
+    ) -> Decision {
+        let ask = Ask {
+            key: applied.key,
+            rule: *applied.limit.rule(),
+            cost,
+        };
+        let verdict = self.owner.store.decide(now, &ask, mode);
+        if mode == Mode::Consume {
+            applied.limit.tally().count(&verdict, DecidedBy::Owner);
+        }
+        let decision = LimitDecision {
+            limit: Arc::clone(&applied.limit),
+            verdict,
+            decided_by: DecidedBy::Owner,
+            node: self.config.node.clone(),
+            degraded: false,
+        };
+        Decision {
+            id,
+            limits: vec![decision],
+        }
+    }
+
+    /// Decides what needs no peer: this node's own limits, then those that nobody owns.
+    fn decide_here(&self, now: Nanos, routes: &Routes, check: &mut Ongoing) {
+        let own: SmallVec<[usize; 2]> = check.plan.local().into();
+        if !own.is_empty() {
+            if self.owner.pause.is_late(now) {
+                self.fall_back(now, routes, check, &own);
+            } else {
+                let asks = asks_of(check, &own);
+                let mut verdicts = SmallVec::<[Verdict; 2]>::new();
+                self.owner
+                    .store
+                    .decide_all(now, &asks, check.plan.mode(), &mut verdicts);
+                let answers = verdicts.into_iter().map(|verdict| self.own_answer(verdict));
+                check.settlement.record(Step::Owner, &own, answers);
+            }
+        }
+        let ownerless: SmallVec<[usize; 2]> = check.plan.ownerless().into();
+        if !ownerless.is_empty() && !check.settlement.is_refused() {
+            self.fall_back(now, routes, check, &ownerless);
+        }
+    }
+
+    fn own_answer(&self, verdict: Verdict) -> Answer {
+        let node = self.config.node.clone();
+        Answer {
+            verdict,
+            decided_by: DecidedBy::Owner,
+            node,
+            degraded: false,
+        }
+    }
+
+    /// Ends a check: what must go back is sent back, and all is tallied.
+    fn finish(&self, now: Nanos, check: Ongoing) -> Decision {
+        let Settled { limits, give_back } = check.settlement.finish(&check.plan, &check.applied);
+        for charge in give_back {
+            match charge {
+                GiveBackTo::Owner(charge) => {
+                    let store = &self.owner.store;
+                    store.give_back(now, charge.key, &charge.rule, charge.slice, charge.cost);
+                }
+                GiveBackTo::Fallback(charge) => self.shares.give_back(now, &charge),
+                GiveBackTo::Peer(node, charge) => {
+                    if let Some(link) = self.routes.load().link_to(&node) {
+                        link.give_back(now, &charge);
+                    }
+                }
+            }
+        }
+        if check.plan.mode() == Mode::Consume {
+            for limit in &limits {
+                limit.limit.tally().count(&limit.verdict, limit.decided_by);
+            }
+        }
+        Decision {
+            id: check.id,
+            limits,
+        }
+    }
+}
+
+/// What the limits at these places ask for.
+fn asks_of(check: &Ongoing, limits: &[usize]) -> SmallVec<[Ask; 2]> {
+    let cost = check.plan.cost();
+    let applied = limits.iter().filter_map(|limit| check.applied.get(*limit));
+    applied
+        .map(|applied| Ask {
+            key: applied.key,
+            rule: *applied.limit.rule(),
+            cost,
+        })
+        .collect()
+}

@@ -1,0 +1,139 @@
+//! Deciding without the owner: the limit's fallback.
+//!
+//! Local shares count in a store of their own, apart from what this node owns, so that they can never
+//! be taken for the owner's counts. It has a fixed budget; above it the least used go (P7).
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use smallvec::SmallVec;
+use tollgate_cluster::{Answer, Charge, LastAnswers, Step, Substitute, substitute_for};
+use tollgate_limit::{Ask, DecidedBy, KeyHash, Mode, Nanos, Rule, Store, StoreConfig, Verdict};
+
+use super::Ongoing;
+use crate::{node::Node, routes::Routes};
+
+/// The memory of local shares, in bytes.
+const SHARES_BYTES: u64 = 16 * 1024 * 1024;
+
+/// What this node admitted without the owners, and the last answers that it had from them.
+#[derive(Debug)]
+pub(crate) struct LocalShares {
+    counters: Store,
+    last_answers: LastAnswers,
+    in_use: AtomicBool,
+}
+
+impl LocalShares {
+    pub(crate) fn new() -> Self {
+        Self {
+            counters: Store::new(&StoreConfig {
+                max_bytes: SHARES_BYTES,
+            }),
+            last_answers: LastAnswers::new(),
+            in_use: AtomicBool::new(false),
+        }
+    }
+
+    /// The owner answered: a share that starts later starts from this.
+    pub(crate) fn handle_answer(&self, now: Nanos, key: KeyHash, rule: &Rule, used: u64) {
+        self.last_answers.record(now, key, used, rule.window());
+        if self.in_use.load(Ordering::Relaxed) {
+            self.counters.remove(key);
+        }
+    }
+
+    pub(crate) fn give_back(&self, now: Nanos, charge: &Charge) {
+        self.counters
+            .give_back(now, charge.key, &charge.rule, charge.slice, charge.cost);
+    }
+
+    /// Forgets what has expired in the next `shards` shards.
+    pub(crate) fn sweep(&self, now: Nanos, shards: usize) {
+        if self.in_use.load(Ordering::Relaxed) {
+            self.counters.sweep(now, shards);
+        }
+    }
+
+    /// Forgets the answers that are older than their window.
+    pub(crate) fn sweep_answers(&self, now: Nanos) {
+        self.last_answers.sweep(now);
+    }
+
+    /// Counters of local shares.
+    pub(crate) fn keys(&self) -> u64 {
+        if self.in_use.load(Ordering::Relaxed) {
+            self.counters.stats().keys
+        } else {
+            0
+        }
+    }
+
+    fn decide(&self, now: Nanos, asks: &[Ask], mode: Mode, verdicts: &mut SmallVec<[Verdict; 2]>) {
+        self.in_use.store(true, Ordering::Relaxed);
+        for ask in asks {
+            if let Some(used) = self.last_answers.used(now, ask.key) {
+                self.counters.seed(now, ask.key, &ask.rule, used);
+            }
+        }
+        self.counters.decide_all(now, asks, mode, verdicts);
+    }
+}
+
+impl Node {
+    /// Decides these limits by their fallbacks, in one step.
+    pub(super) fn fall_back(
+        &self,
+        now: Nanos,
+        routes: &Routes,
+        check: &mut Ongoing,
+        limits: &[usize],
+    ) {
+        let members = routes.view.placement.members().len();
+        let substitutes: SmallVec<[Substitute; 2]> = limits
+            .iter()
+            .filter_map(|limit| check.applied.get(*limit))
+            .map(|applied| substitute_for(applied.limit.rule(), applied.limit.fallback(), members))
+            .collect();
+        let denies = |substitute: &Substitute| match substitute {
+            Substitute::Say(verdict) => !verdict.is_allowed(),
+            Substitute::Decide(_) => false,
+        };
+        // A refusal consumes nothing, also where it is the fallback that refuses.
+        let mode = match substitutes.iter().any(denies) {
+            true => Mode::Peek,
+            false => check.plan.mode(),
+        };
+        let cost = check.plan.cost();
+        let asks: SmallVec<[Ask; 2]> = limits
+            .iter()
+            .filter_map(|limit| check.applied.get(*limit))
+            .zip(&substitutes)
+            .filter_map(|(applied, substitute)| match substitute {
+                Substitute::Decide(rule) => Some(Ask {
+                    key: applied.key,
+                    rule: *rule,
+                    cost,
+                }),
+                Substitute::Say(_) => None,
+            })
+            .collect();
+        let mut decided = SmallVec::new();
+        if !asks.is_empty() {
+            self.shares.decide(now, &asks, mode, &mut decided);
+        }
+        let mut decided = decided.into_iter();
+        let verdicts = substitutes
+            .iter()
+            .filter_map(|substitute| match substitute {
+                Substitute::Say(verdict) => Some(*verdict),
+                Substitute::Decide(_) => decided.next(),
+            });
+        let answers = verdicts.map(|verdict| Answer {
+            verdict,
+            decided_by: DecidedBy::Fallback,
+            node: self.config.node.clone(),
+            degraded: true,
+        });
+        check.settlement.record(Step::Fallback, limits, answers);
+    }
+}

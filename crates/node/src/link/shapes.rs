@@ -1,0 +1,100 @@
+//! The caller's side of interned rules: which number a rule has on this stream.
+//!
+//! Invariant: a number names one rule at any point of the stream. When all numbers are taken the one
+//! that was given out longest ago is given to the new rule; the stream's order makes that safe.
+
+use std::{
+    collections::HashMap,
+    hash::{BuildHasherDefault, DefaultHasher},
+};
+
+use tollgate_limit::Rule;
+
+/// The most rules of one stream that have a number at once.
+pub(crate) const MAX_SHAPES: u16 = 1024;
+
+/// Numbers of rules on one stream.
+#[derive(Debug, Default)]
+pub(super) struct Shapes {
+    numbers: HashMap<Rule, u16, BuildHasherDefault<DefaultHasher>>,
+    rules: Vec<Rule>,
+    oldest: u16,
+}
+
+/// The number of a rule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Shape {
+    /// The peer knows it.
+    Known(u16),
+    /// The peer must be told first.
+    New(u16),
+}
+
+impl Shapes {
+    /// The number of `rule`, which from here on is known to the peer.
+    pub(super) fn number(&mut self, rule: &Rule) -> Shape {
+        if let Some(number) = self.numbers.get(rule) {
+            return Shape::Known(*number);
+        }
+        let number = match u16::try_from(self.rules.len()) {
+            Ok(free) if free < MAX_SHAPES => {
+                self.rules.push(*rule);
+                free
+            }
+            _ => self.replace_oldest(rule),
+        };
+        self.numbers.insert(*rule, number);
+        Shape::New(number)
+    }
+
+    fn replace_oldest(&mut self, rule: &Rule) -> u16 {
+        let number = self.oldest;
+        self.oldest = (number + 1) % MAX_SHAPES;
+        let place = &mut self.rules[usize::from(number)];
+        self.numbers.remove(place);
+        *place = *rule;
+        number
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tollgate_limit::{Nanos, OldestSlice, SlidingWindow, Window};
+
+    use super::{MAX_SHAPES, Rule, Shape, Shapes};
+
+    fn rule(limit: u64) -> Rule {
+        let window = Window::new(Nanos::from_millis(1000)).unwrap();
+        let oldest = OldestSlice::Weighted;
+        Rule::SlidingWindow(SlidingWindow {
+            limit,
+            window,
+            slices: 10,
+            oldest,
+        })
+    }
+
+    #[test]
+    fn a_rule_is_new_once() {
+        let mut shapes = Shapes::default();
+        assert_eq!(shapes.number(&rule(1)), Shape::New(0));
+        assert_eq!(shapes.number(&rule(2)), Shape::New(1));
+        assert_eq!(shapes.number(&rule(1)), Shape::Known(0));
+    }
+
+    #[test]
+    fn the_oldest_number_is_given_again_when_all_are_taken() {
+        let mut shapes = Shapes::default();
+        for limit in 0..u64::from(MAX_SHAPES) {
+            assert!(matches!(shapes.number(&rule(limit)), Shape::New(_)));
+        }
+        assert_eq!(shapes.number(&rule(99_999)), Shape::New(0));
+        assert_eq!(shapes.number(&rule(1)), Shape::Known(1));
+        assert_eq!(
+            shapes.number(&rule(0)),
+            Shape::New(1),
+            "its number was taken"
+        );
+        assert_eq!(shapes.number(&rule(99_999)), Shape::Known(0));
+    }
+}

@@ -1,0 +1,234 @@
+//! One node: its parts put together, started and stopped.
+//!
+//! Order of a start: TLS and socket, control (gossip, membership, joining), then the tasks of the data
+//! plane. A node that is started answers checks at once: while it is joining, by forwarding or by
+//! fallback.
+
+mod counter;
+mod report;
+mod tasks;
+
+use std::sync::{Arc, atomic::AtomicU64};
+
+use arc_swap::ArcSwap;
+use rand::{RngExt as _, SeedableRng as _, rngs::StdRng};
+use thiserror::Error;
+use tokio::sync::{Mutex, Notify, watch};
+use tollgate_cluster::{PauseWatch, cluster_fingerprint};
+use tollgate_limit::{CheckError, Limit, LimitSpec, Nanos, NodeId, Policies, Store, StoreConfig};
+use tollgate_wire::{
+    identity::{BootId, Phase},
+    peer::Hello,
+};
+
+pub use self::{
+    counter::{CounterReading, CounterUnreachable},
+    report::{MemberReport, NodeReport, PeerReport},
+};
+use crate::{
+    check::LocalShares,
+    clients::{ClientStream, ClientStreams},
+    clock::{Clock as _, TokioClock},
+    config::{InlineLimits, NodeConfig, Surroundings},
+    counters::NodeCounters,
+    credentials::Credentials,
+    gossip::{Control, ControlError, ControlStart, first_identity},
+    link::Dialler,
+    routes::{Router, Routes},
+    serve::{Boots, Owner},
+    transport::{Transport, TransportError, close::CloseCode},
+    view::View,
+};
+
+/// A running node.
+#[derive(Debug)]
+pub struct Node {
+    pub(crate) config: NodeConfig,
+    pub(crate) boot: BootId,
+    pub(crate) clock: TokioClock,
+    pub(crate) policies: ArcSwap<Policies>,
+    pub(crate) owner: Arc<Owner>,
+    pub(crate) routes: Arc<ArcSwap<Routes>>,
+    pub(crate) routes_changed: Arc<Notify>,
+    pub(crate) shares: LocalShares,
+    pub(crate) control: Control,
+    pub(crate) next_check: AtomicU64,
+    transport: Arc<Transport>,
+    clients: Mutex<ClientStreams>,
+}
+
+/// A node that cannot be started.
+#[derive(Debug, Error)]
+pub enum StartError {
+    /// The endpoint cannot be started.
+    #[error(transparent)]
+    Transport(#[from] TransportError),
+    /// Control cannot be started.
+    #[error(transparent)]
+    Control(#[from] ControlError),
+}
+
+impl Node {
+    /// Starts a node on the current runtime.
+    ///
+    /// # Errors
+    /// [`StartError`]: nothing runs.
+    pub fn start(
+        config: NodeConfig,
+        credentials: Credentials,
+        policies: Arc<Policies>,
+        surroundings: Surroundings,
+    ) -> Result<Arc<Self>, StartError> {
+        let Surroundings {
+            clock,
+            seed,
+            control: host,
+            ..
+        } = &surroundings;
+        let boot = BootId(StdRng::seed_from_u64(*seed).random());
+        let (transport, accepted) = Transport::start(&credentials, config.clients, &surroundings)?;
+        let identity = first_identity(&config, boot, clock);
+        let routes = Arc::new(ArcSwap::from_pointee(Routes::alone(identity.clone())));
+        let last_heard = {
+            let routes = Arc::clone(&routes);
+            move |node: &NodeId| routes.load().last_heard(node)
+        };
+        let control = Control::start(ControlStart {
+            config: Arc::new(config.clone()),
+            identity,
+            transport: Arc::clone(&transport),
+            accepted: accepted.gossip,
+            clock: clock.clone(),
+            seed: *seed,
+            host: *host,
+            resolver: Arc::clone(&surroundings.resolver),
+            last_heard: Arc::new(last_heard),
+        })?;
+        let owner = Arc::new(owner(&config, clock, control.views(), &policies));
+        let router = Router {
+            clock: clock.clone(),
+            dialler: dialler(&config, boot, *seed, &transport),
+            routes: Arc::clone(&routes),
+            changed: Arc::default(),
+        };
+        let node = Arc::new(Self {
+            boot,
+            clock: clock.clone(),
+            routes_changed: Arc::clone(&router.changed),
+            policies: ArcSwap::new(policies),
+            owner,
+            routes,
+            shares: LocalShares::new(),
+            next_check: AtomicU64::new(1),
+            clients: Mutex::new(ClientStreams::start(accepted.clients)),
+            transport,
+            control,
+            config,
+        });
+        tasks::start(&node, router, accepted.peers);
+        Ok(node)
+    }
+
+    /// A reading of this node's monotonic clock: one for each check or batch.
+    #[must_use]
+    pub fn now(&self) -> Nanos {
+        self.clock.now()
+    }
+
+    /// This node's clock.
+    #[must_use]
+    pub const fn clock(&self) -> &TokioClock {
+        &self.clock
+    }
+
+    /// Its settings.
+    #[must_use]
+    pub const fn config(&self) -> &NodeConfig {
+        &self.config
+    }
+
+    /// The cluster as this node sees it.
+    #[must_use]
+    pub fn view(&self) -> Arc<View> {
+        self.control.view()
+    }
+
+    /// Tells every change of the view.
+    #[must_use]
+    pub fn view_changes(&self) -> watch::Receiver<Arc<View>> {
+        self.control.changes()
+    }
+
+    /// Whether this node is a full member: it owns its share.
+    #[must_use]
+    pub fn is_active(&self) -> bool {
+        self.view().phase() == Phase::Active
+    }
+
+    /// The policies in force.
+    #[must_use]
+    pub fn policies(&self) -> Arc<Policies> {
+        self.policies.load_full()
+    }
+
+    /// Compiles a limit that came with a check.
+    ///
+    /// # Errors
+    /// [`CheckError`]: the asker's fault.
+    pub fn inline_limit(&self, spec: LimitSpec) -> Result<Arc<Limit>, CheckError> {
+        match self.config.inline_limits {
+            InlineLimits::Refuse => Err(CheckError::InlineOff),
+            InlineLimits::Allow => Ok(Arc::new(Limit::inline(spec, &self.config.hash_key)?)),
+        }
+    }
+
+    /// The next stream of a client of the QUIC protocol; `None` when the node has stopped.
+    pub async fn next_client_stream(&self) -> Option<ClientStream> {
+        self.clients.lock().await.next().await
+    }
+
+    /// Leaves the cluster: owns nothing any more, tells the others, closes all connections. Bounded
+    /// by the timeouts of control and transport, a few seconds.
+    pub async fn leave(&self) {
+        self.control.leave().await;
+        self.control.depart().await;
+        self.transport.close(CloseCode::Leaving).await;
+    }
+}
+
+fn owner(
+    config: &NodeConfig,
+    clock: &TokioClock,
+    view: Arc<ArcSwap<View>>,
+    policies: &Policies,
+) -> Owner {
+    let deadline: Nanos = config.timeouts.check_deadline.into();
+    let now = clock.now();
+    Owner {
+        cluster: config.cluster.clone(),
+        cluster_fingerprint: cluster_fingerprint(&config.cluster, &config.hash_key),
+        clock: clock.clone(),
+        store: Store::new(&StoreConfig {
+            max_bytes: config.max_memory_bytes,
+        }),
+        view,
+        policies_fingerprint: AtomicU64::new(policies.fingerprint()),
+        pause: PauseWatch::new(now, deadline),
+        // Verdicts are kept for two check deadlines.
+        boots: Boots::new(deadline.saturating_add(deadline)),
+        counters: NodeCounters::default(),
+    }
+}
+
+fn dialler(config: &NodeConfig, boot: BootId, seed: u64, transport: &Arc<Transport>) -> Dialler {
+    Dialler {
+        transport: Arc::clone(transport),
+        hello: Hello {
+            cluster: config.cluster.as_str().to_owned(),
+            cluster_fingerprint: cluster_fingerprint(&config.cluster, &config.hash_key),
+            node: config.node.as_str().to_owned(),
+            boot,
+        },
+        seed,
+    }
+}

@@ -1,0 +1,160 @@
+//! The owner's side: answers what peers ask on their streams.
+//!
+//! One task for each stream: it reads what is there, takes one clock reading for the batch, decides each
+//! frame inline and answers in one write. No task, no channel, no allocation for a check.
+//!
+//! Invariants: nothing is decided for a slot that this node does not own by its own view
+//! (INV-ONE-OWNER), nor while it was paused; a repeated request is answered, not decided
+//! (INV-DECIDED-ONCE); a stream whose first frame is not a right hello is closed.
+
+mod batch;
+mod boots;
+
+use std::sync::{Arc, atomic::AtomicU64};
+
+use arc_swap::ArcSwap;
+use quinn::{Connection, RecvStream, SendStream};
+use tollgate_cluster::{ClusterName, PauseWatch};
+use tollgate_limit::{NodeId, Store};
+use tollgate_wire::peer::{Hello, Request, read_request};
+use tracing::{debug, warn};
+
+use self::batch::Stream;
+pub(crate) use self::boots::Boots;
+use crate::{
+    clock::{Clock as _, TokioClock},
+    counters::NodeCounters,
+    frames::{Filled, FrameReader, FramesError},
+    transport::close::CloseCode,
+    view::View,
+};
+
+/// The most streams that a peer may open at once; the transport's bound is the same.
+pub(crate) const MAX_STREAMS: usize = 16;
+
+/// What owns this node's share of the keys.
+#[derive(Debug)]
+pub(crate) struct Owner {
+    pub(crate) cluster: ClusterName,
+    pub(crate) cluster_fingerprint: u64,
+    pub(crate) clock: TokioClock,
+    pub(crate) store: Store,
+    pub(crate) view: Arc<ArcSwap<View>>,
+    pub(crate) policies_fingerprint: AtomicU64,
+    pub(crate) pause: PauseWatch,
+    pub(crate) boots: Boots,
+    pub(crate) counters: NodeCounters,
+}
+
+/// Serves all streams of one peer's connection until it ends.
+pub(crate) async fn serve_peer(owner: Arc<Owner>, connection: Connection, peer: NodeId) {
+    while let Ok((send, receive)) = connection.accept_bi().await {
+        let (owner, connection, peer) = (Arc::clone(&owner), connection.clone(), peer.clone());
+        tokio::spawn(async move {
+            if let Err(problem) = serve_stream(&owner, (send, receive), &peer).await {
+                problem.close(&connection, &peer);
+            }
+        });
+    }
+}
+
+/// Why a stream is not served on.
+#[derive(Debug)]
+enum Problem {
+    /// The connection or the stream ended.
+    Ended,
+    /// The peer's bytes are not the protocol.
+    Malformed(String),
+    /// The peer is not who may ask, or belongs to another cluster.
+    Refused(&'static str),
+}
+
+impl Problem {
+    fn close(self, connection: &Connection, peer: &NodeId) {
+        match self {
+            Self::Ended => debug!(%peer, "peer stream ended"),
+            Self::Malformed(problem) => {
+                warn!(%peer, problem, "closing peer connection: malformed frames");
+                CloseCode::Malformed.close(connection);
+            }
+            Self::Refused(reason) => {
+                warn!(%peer, reason, "closing peer connection: refused");
+                CloseCode::Refused.close(connection);
+            }
+        }
+    }
+}
+
+impl From<FramesError> for Problem {
+    fn from(error: FramesError) -> Self {
+        match error {
+            FramesError::Read(_) => Self::Ended,
+            FramesError::Frame(error) => Self::Malformed(error.to_string()),
+        }
+    }
+}
+
+async fn serve_stream(
+    owner: &Owner,
+    (mut send, receive): (SendStream, RecvStream),
+    peer: &NodeId,
+) -> Result<(), Problem> {
+    let mut frames = FrameReader::new(receive);
+    let mut stream: Option<Stream> = None;
+    let mut out = Vec::new();
+    loop {
+        match frames.fill().await? {
+            Filled::More => {}
+            Filled::Finished => return Ok(()),
+        }
+        let now = owner.clock.now();
+        if stream.is_none() {
+            stream = read_hello(owner, &mut frames, peer)?;
+        }
+        let Some(stream) = &mut stream else { continue };
+        out.clear();
+        stream.answer(owner, now, &mut frames, &mut out)?;
+        if !out.is_empty() {
+            send.write_all(&out)
+                .await
+                .map_err(|_closed| Problem::Ended)?;
+        }
+    }
+}
+
+fn read_hello(
+    owner: &Owner,
+    frames: &mut FrameReader,
+    peer: &NodeId,
+) -> Result<Option<Stream>, Problem> {
+    let frame = frames.next().map_err(FramesError::from)?;
+    let Some(frame) = frame else { return Ok(None) };
+    let mut body = frame.body;
+    match read_request(&mut body) {
+        Ok(Request::Hello(hello)) => {
+            check_hello(owner, &hello, peer)?;
+            Ok(Some(Stream::new(owner.boots.of(hello.boot))))
+        }
+        Ok(_) => Err(Problem::Malformed(
+            "the first frame is not a hello".to_owned(),
+        )),
+        Err(error) => Err(Problem::Malformed(error.to_string())),
+    }
+}
+
+fn check_hello(owner: &Owner, hello: &Hello, peer: &NodeId) -> Result<(), Problem> {
+    if hello.node != peer.as_str() {
+        return Err(Problem::Refused(
+            "the hello names another node than the certificate",
+        ));
+    }
+    if hello.cluster != owner.cluster.as_str() {
+        return Err(Problem::Refused("another cluster name"));
+    }
+    if hello.cluster_fingerprint != owner.cluster_fingerprint {
+        return Err(Problem::Refused(
+            "another hash key or slot count (cluster.toml differs)",
+        ));
+    }
+    Ok(())
+}
