@@ -14,6 +14,14 @@
     clippy::float_arithmetic,
     clippy::indexing_slicing
 )]
+#![cfg_attr(
+    test,
+    allow(
+        clippy::arithmetic_side_effects,
+        clippy::indexing_slicing,
+        reason = "a test may panic, and its build checks every operator"
+    )
+)]
 
 mod breaker;
 mod decided;

@@ -26,6 +26,10 @@ pub enum Failure {
 
 /// What was tried already for this check at this group of limits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "a set: each step is independent of the others and taken at most once"
+)]
 pub struct Attempts {
     /// Whether it was sent again under its number.
     pub repeated: bool,

@@ -15,7 +15,7 @@ pub enum Acceptance {
 }
 
 /// The give-backs of one entry boot, as a window of bits that slides with the highest number, as
-/// IPsec's against replays.
+/// security protocols have one against replays.
 ///
 /// INV-GIVEN-BACK-ONCE: a sequence number is `Fresh` at most once, whatever the order.
 #[derive(Clone, Debug)]

@@ -56,11 +56,10 @@ fn changes(membership: &mut Membership) -> Vec<Change> {
     let mut changes = Vec::new();
     let mut told = None;
     while let Some(change) = membership.poll_change() {
-        match change {
-            Change::PlacementChanged { fingerprint } => {
-                assert!(told.replace(fingerprint).is_none(), "told once for all");
-            }
-            other => changes.push(other),
+        if let Change::PlacementChanged { fingerprint } = change {
+            assert!(told.replace(fingerprint).is_none(), "told once for all");
+        } else {
+            changes.push(change);
         }
     }
     let after = membership.placement().fingerprint();
