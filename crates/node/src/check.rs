@@ -17,8 +17,8 @@ use std::{
 use smallvec::SmallVec;
 use tollgate_cluster::{Answer, GiveBackTo, Plan, Settled, Settlement, Step};
 use tollgate_limit::{
-    Applied, AppliedLimits, Ask, CheckError, CheckId, Cost, DecidedBy, Decision, LimitDecision,
-    Mode, Nanos, Question, Subject, Verdict,
+    Applied, AppliedLimits, Ask, CheckError, CheckId, Cost, DecidedBy, Decision, Limit,
+    LimitDecision, Mode, Nanos, Question, Subject, Tally, Verdict,
 };
 
 pub(crate) use self::fallback::LocalShares;
@@ -146,7 +146,8 @@ impl Node {
         };
         let verdict = self.owner.store.decide(now, &ask, mode);
         if mode == Mode::Consume {
-            applied.limit.tally().count(&verdict, DecidedBy::Owner);
+            self.tally_of(&applied.limit)
+                .count(&verdict, DecidedBy::Owner);
         }
         let decision = LimitDecision {
             limit: Arc::clone(&applied.limit),
@@ -193,6 +194,15 @@ impl Node {
         }
     }
 
+    /// Limits that come with checks share one tally: they are as many as clients like.
+    fn tally_of<'a>(&'a self, limit: &'a Limit) -> &'a Tally {
+        if limit.is_inline() {
+            &self.inline_tally
+        } else {
+            limit.tally()
+        }
+    }
+
     /// Ends a check: what must go back is sent back, and all is tallied.
     fn finish(&self, now: Nanos, check: Ongoing) -> Decision {
         let Settled { limits, give_back } = check.settlement.finish(&check.plan, &check.applied);
@@ -212,7 +222,8 @@ impl Node {
         }
         if check.plan.mode() == Mode::Consume {
             for limit in &limits {
-                limit.limit.tally().count(&limit.verdict, limit.decided_by);
+                self.tally_of(&limit.limit)
+                    .count(&limit.verdict, limit.decided_by);
             }
         }
         Decision {

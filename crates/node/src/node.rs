@@ -15,7 +15,9 @@ use rand::{RngExt as _, SeedableRng as _, rngs::StdRng};
 use thiserror::Error;
 use tokio::sync::{Mutex, Notify, watch};
 use tollgate_cluster::{PauseWatch, cluster_fingerprint};
-use tollgate_limit::{CheckError, Limit, LimitSpec, Nanos, NodeId, Policies, Store, StoreConfig};
+use tollgate_limit::{
+    CheckError, Limit, LimitSpec, Nanos, NodeId, Policies, Store, StoreConfig, Tally,
+};
 use tollgate_wire::{
     identity::{BootId, Phase},
     peer::Hello,
@@ -53,6 +55,7 @@ pub struct Node {
     pub(crate) shares: LocalShares,
     pub(crate) control: Control,
     pub(crate) next_check: AtomicU64,
+    pub(crate) inline_tally: Tally,
     transport: Arc<Transport>,
     clients: Mutex<ClientStreams>,
 }
@@ -120,6 +123,7 @@ impl Node {
             routes,
             shares: LocalShares::new(),
             next_check: AtomicU64::new(1),
+            inline_tally: Tally::default(),
             clients: Mutex::new(ClientStreams::start(accepted.clients)),
             transport,
             control,
@@ -169,6 +173,12 @@ impl Node {
     #[must_use]
     pub fn policies(&self) -> Arc<Policies> {
         self.policies.load_full()
+    }
+
+    /// What became of checks that brought their own limit.
+    #[must_use]
+    pub const fn inline_tally(&self) -> &Tally {
+        &self.inline_tally
     }
 
     /// Compiles a limit that came with a check.

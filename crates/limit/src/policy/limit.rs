@@ -110,6 +110,12 @@ impl Limit {
         &self.policy
     }
 
+    /// Whether it came with a check.
+    #[must_use]
+    pub fn is_inline(&self) -> bool {
+        self.kind == Kind::Inline
+    }
+
     /// The attributes that it counts by.
     #[must_use]
     pub fn key(&self) -> &[String] {
