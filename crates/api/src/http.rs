@@ -1,19 +1,46 @@
-//! The HTTP interface.
+//! The HTTP interface: which call a request is, and the answer to it.
+//!
+//! `POST /v1/check` is matched first and answered by hand; all other calls go through a router. Knows
+//! nothing of sockets but in `server`. Invariants: every answer is counted once, and no input, however
+//! broken, makes one of 500 or above but for an undecided check (P8).
 
+mod answer;
+mod ask;
+mod body;
+mod check;
 mod config;
+mod connection;
+mod exposition;
+mod guard;
+mod json;
+mod operate;
+mod problem;
+mod server;
+mod tally;
 mod token;
 
-use std::{io, marker::PhantomData, sync::Arc};
+use std::{error::Error, fmt, sync::Arc};
 
+use axum::{
+    Router,
+    extract::State,
+    routing::{get, post},
+};
 use bytes::Bytes;
-use http::{Request, Response};
-use http_body_util::Full;
-use thiserror::Error;
-use tokio::net::TcpListener;
+use http::{Method, Request, Response, StatusCode};
+use http_body_util::{BodyExt as _, Full};
+use hyper::{body::Body, service::Service as _};
+use hyper_util::service::TowerToHyperService;
+use tokio::sync::Semaphore;
 
 pub use self::{
     config::HttpConfig,
+    server::{ServeError, serve},
     token::{Token, TokenError},
+};
+use self::{
+    problem::Problem,
+    tally::{Call, RequestTally},
 };
 use crate::{checker::Checker, operator::Operator};
 
@@ -32,60 +59,110 @@ pub enum Reach {
 }
 
 /// The HTTP interface of one node, shared by all its listeners.
-#[derive(Debug)]
 pub struct Http<C, O> {
+    shared: Arc<Shared<C, O>>,
+    router: TowerToHyperService<Router>,
+    connections: Arc<Semaphore>,
+}
+
+/// What the calls need.
+struct Shared<C, O> {
     config: HttpConfig,
     checker: Arc<C>,
     operator: Arc<O>,
+    tally: RequestTally,
 }
 
 impl<C: Checker, O: Operator> Http<C, O> {
     /// The interface over these two.
     pub fn new(config: HttpConfig, checker: Arc<C>, operator: Arc<O>) -> Self {
-        Self {
+        let most = config.max_connections.min(Semaphore::MAX_PERMITS);
+        let shared = Arc::new(Shared {
             config,
             checker,
             operator,
+            tally: RequestTally::default(),
+        });
+        Self {
+            router: TowerToHyperService::new(router(&shared)),
+            shared,
+            connections: Arc::new(Semaphore::new(most)),
         }
     }
 
     /// Answers one request, whatever it came by.
-    pub async fn handle(
-        &self,
-        reach: Reach,
-        request: Request<Full<Bytes>>,
-    ) -> Response<Full<Bytes>> {
-        let _ = (
-            reach,
-            request,
-            &self.config,
-            &self.checker,
-            &self.operator,
-            PhantomData::<()>,
-        );
-        std::future::ready(Response::new(Full::default())).await
+    pub async fn handle<B>(&self, reach: Reach, request: Request<B>) -> Response<Full<Bytes>>
+    where
+        B: Body<Data = Bytes> + Send + 'static,
+        B::Error: Into<Box<dyn Error + Send + Sync>>,
+    {
+        let call = Call::of(request.uri().path());
+        let response = match (call, request.method()) {
+            (Call::Check, &Method::POST) => self.shared.check(request).await,
+            (_, _) => Box::pin(self.route(reach, request)).await,
+        };
+        self.shared.tally.count(call, response.status());
+        response
+    }
+
+    async fn route<B>(&self, reach: Reach, mut request: Request<B>) -> Response<Full<Bytes>>
+    where
+        B: Body<Data = Bytes> + Send + 'static,
+        B::Error: Into<Box<dyn Error + Send + Sync>>,
+    {
+        request.extensions_mut().insert(reach);
+        let routed = self.router.call(request).await;
+        let (parts, body) = routed.unwrap_or_else(|never| match never {}).into_parts();
+        // All of them are whole in memory already.
+        match body.collect().await {
+            Ok(body) => Response::from_parts(parts, Full::new(body.to_bytes())),
+            Err(_) => Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "no answer").into_response(),
+        }
     }
 }
 
-/// A listener that cannot be served.
-#[derive(Debug, Error)]
-pub enum ServeError {
-    /// The listener has no address.
-    #[error("the listener has no address")]
-    NoAddress(#[source] io::Error),
+impl<C: Checker, O> Shared<C, O> {
+    async fn check<B: Body<Data = Bytes>>(&self, request: Request<B>) -> Response<Full<Bytes>> {
+        let answered = check::one(&*self.checker, &self.config, request).await;
+        answered.unwrap_or_else(Problem::into_response)
+    }
 }
 
-/// Serves a listener until `shutdown` is ready, then lets the requests in flight end. May be called for
-/// several listeners and from several runtimes at once; the bounds of the config hold for all together.
-///
-/// # Errors
-/// [`ServeError`]: the listener is unusable.
-pub async fn serve<C: Checker, O: Operator>(
-    listener: TcpListener,
-    http: Arc<Http<C, O>>,
-    shutdown: impl Future<Output = ()> + Send,
-) -> Result<(), ServeError> {
-    drop((listener, http));
-    shutdown.await;
-    Ok(())
+/// All calls, `POST /v1/check` too, so that its path is known for what it is with another method.
+fn router<C: Checker, O: Operator>(shared: &Arc<Shared<C, O>>) -> Router {
+    Router::new()
+        .route(Call::Check.path(), post(check_call::<C, O>))
+        .route(Call::Checks.path(), post(checks_call::<C, O>))
+        .route(Call::Cluster.path(), get(operate::cluster::<C, O>))
+        .route(Call::Keys.path(), get(operate::keys::<C, O>))
+        .route(Call::Livez.path(), get(operate::livez))
+        .route(Call::Readyz.path(), get(operate::readyz::<C, O>))
+        .route(Call::Metrics.path(), get(operate::metrics::<C, O>))
+        .fallback(operate::not_found)
+        .method_not_allowed_fallback(operate::method_not_allowed)
+        .with_state(Arc::clone(shared))
+}
+
+async fn check_call<C: Checker, O: Operator>(
+    State(shared): State<Arc<Shared<C, O>>>,
+    request: Request<axum::body::Body>,
+) -> axum::response::Response {
+    shared.check(request).await.map(axum::body::Body::new)
+}
+
+async fn checks_call<C: Checker, O: Operator>(
+    State(shared): State<Arc<Shared<C, O>>>,
+    request: Request<axum::body::Body>,
+) -> axum::response::Response {
+    let answered = check::many(&*shared.checker, &shared.config, request).await;
+    let response = answered.unwrap_or_else(Problem::into_response);
+    response.map(axum::body::Body::new)
+}
+
+impl<C, O> fmt::Debug for Http<C, O> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Http")
+            .field("config", &self.shared.config)
+            .finish_non_exhaustive()
+    }
 }

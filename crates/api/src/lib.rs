@@ -8,6 +8,7 @@ mod checker;
 mod client_stream;
 pub mod duration;
 mod families;
+mod fault;
 mod http;
 mod operator;
 

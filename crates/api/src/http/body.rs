@@ -1,0 +1,100 @@
+//! The body of a request: bounded in bytes and in time.
+//!
+//! A body that came in one piece is not copied, and one that is there already costs no timer.
+
+use std::{future::poll_fn, pin::pin, task::Poll, time::Duration};
+
+use bytes::{Bytes, BytesMut};
+use http::{HeaderMap, StatusCode, header};
+use http_body_util::BodyExt as _;
+use hyper::body::Body;
+use thiserror::Error;
+
+use crate::http::{MAX_BODY, problem::Problem};
+
+/// The most bytes of a body above the bound that are read before it is refused: a client that writes
+/// all before it reads would see a reset instead of the answer.
+const MAX_DRAINED: usize = 4 * MAX_BODY;
+
+/// A body that was not taken. The client's fault.
+#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+pub(super) enum BodyError {
+    /// Above [`MAX_BODY`].
+    #[error("the body must have at most 1 MiB")]
+    TooLarge,
+    /// It did not come in time.
+    #[error("the body did not come in time")]
+    TooSlow,
+    /// The connection failed, or what came is no HTTP.
+    #[error("the body ended early")]
+    Broken,
+}
+
+impl From<BodyError> for Problem {
+    fn from(error: BodyError) -> Self {
+        let status = match error {
+            BodyError::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+            BodyError::TooSlow => StatusCode::REQUEST_TIMEOUT,
+            BodyError::Broken => StatusCode::BAD_REQUEST,
+        };
+        Self::new(status, error.to_string())
+    }
+}
+
+/// Reads a whole body.
+///
+/// # Errors
+/// [`BodyError`]: the client's fault.
+pub(super) async fn collect<B>(
+    headers: &HeaderMap,
+    body: B,
+    limit: Duration,
+) -> Result<Bytes, BodyError>
+where
+    B: Body<Data = Bytes>,
+{
+    let claimed = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
+    if claimed > MAX_DRAINED || (claimed > MAX_BODY && headers.contains_key(header::EXPECT)) {
+        return Err(BodyError::TooLarge);
+    }
+    let mut reading = pin!(read(body));
+    match poll_fn(|context| Poll::Ready(reading.as_mut().poll(context))).await {
+        Poll::Ready(read) => read,
+        Poll::Pending => tokio::time::timeout(limit, reading)
+            .await
+            .unwrap_or(Err(BodyError::TooSlow)),
+    }
+}
+
+async fn read<B: Body<Data = Bytes>>(body: B) -> Result<Bytes, BodyError> {
+    let mut body = pin!(body);
+    let mut first = Bytes::new();
+    let mut more = BytesMut::new();
+    let mut length: usize = 0;
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|_error| BodyError::Broken)?;
+        let Ok(data) = frame.into_data() else {
+            continue;
+        };
+        length = length.saturating_add(data.len());
+        if length > MAX_DRAINED {
+            return Err(BodyError::TooLarge);
+        }
+        if length > MAX_BODY {
+            continue;
+        }
+        if first.is_empty() {
+            first = data;
+            continue;
+        }
+        if more.is_empty() {
+            more.extend_from_slice(&first);
+        }
+        more.extend_from_slice(&data);
+    }
+    match (length > MAX_BODY, more.is_empty()) {
+        (true, _) => Err(BodyError::TooLarge),
+        (false, true) => Ok(first),
+        (false, false) => Ok(more.freeze()),
+    }
+}
