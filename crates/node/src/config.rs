@@ -5,7 +5,11 @@ use std::{net::SocketAddr, sync::Arc, time::Duration};
 use tollgate_cluster::ClusterName;
 use tollgate_limit::{HashKey, NodeId};
 
-use crate::{clock::TokioClock, seeds::Resolve};
+use crate::{
+    clock::TokioClock,
+    seeds::{Resolve, SystemResolver},
+    transport::{self, BindError},
+};
 
 /// The settings of one node.
 #[derive(Clone, Debug)]
@@ -106,6 +110,24 @@ pub struct Surroundings {
     pub control: ControlHost,
     /// Looks up the names of seeds.
     pub resolver: Arc<dyn Resolve>,
+}
+
+impl Surroundings {
+    /// Those of production: the system's clock and resolver, a UDP socket of `address`. Must be called
+    /// in a tokio runtime with I/O and time.
+    ///
+    /// # Errors
+    /// [`BindError`] if the address is taken or not this machine's.
+    pub fn system(address: SocketAddr, seed: u64) -> Result<Self, BindError> {
+        Ok(Self {
+            clock: TokioClock::system(),
+            socket: transport::bind(address)?,
+            runtime: Arc::new(quinn::TokioRuntime),
+            seed,
+            control: ControlHost::OwnThread,
+            resolver: Arc::new(SystemResolver),
+        })
+    }
 }
 
 /// Where control (gossip, membership) runs.

@@ -1,0 +1,216 @@
+//! The single values of `node.toml`, checked.
+
+use std::{net::SocketAddr, ops::Range, time::Duration};
+
+use toml::Spanned;
+use tollgate_api::Token;
+use tollgate_limit::NodeId;
+use tollgate_node::{Clients, Seed};
+
+use super::{
+    HttpSettings, LogFormat, LogSettings,
+    raw_node::{RawLog, RawNode},
+};
+use crate::config::{
+    DEFAULTS,
+    error::ConfigError,
+    raw::Whole,
+    source::{Source, read_text},
+};
+
+/// The most seeds of a node.
+const MAX_SEEDS: usize = 64;
+/// The least memory for counters, in MiB.
+const MIN_MEMORY_MB: u64 = 1;
+/// The most memory for counters, in MiB: one TiB.
+const MAX_MEMORY_MB: u64 = 1 << 20;
+/// The longest deadline of a check, in milliseconds.
+const MAX_DEADLINE_MS: u64 = 60_000;
+/// What a name in a file must look like.
+const NAME_FORM: &str = "1 to 64 characters of A-Z, a-z, 0-9, '.', '_' and '-'";
+/// What an address in a file must look like.
+const ADDRESS_FORM: &str = "an IP address and a port, such as \"127.0.0.1:7601\" or \"[::1]:7601\"";
+
+pub(super) fn node_id(
+    source: &Source,
+    raw: Option<&Spanned<String>>,
+) -> Result<Option<NodeId>, ConfigError> {
+    let Some(name) = raw else {
+        return Ok(None);
+    };
+    let Some(node) = NodeId::new(name.get_ref()) else {
+        let wrong = format!("{:?} is not a node id", name.get_ref());
+        return Err(source.mistake(&name.span(), "node_id", wrong, NAME_FORM));
+    };
+    Ok(Some(node))
+}
+
+pub(super) fn address(
+    source: &Source,
+    raw: Option<&Spanned<String>>,
+    field: &str,
+    default: &str,
+) -> Result<SocketAddr, ConfigError> {
+    let (text, span) = raw.map_or((default, 0..0), |text| (text.get_ref().as_str(), text.span()));
+    let parsed = text.parse::<SocketAddr>().ok().filter(|address| address.port() != 0);
+    parsed.ok_or_else(|| {
+        source.mistake(&span, field, format!("{text:?} is not an address"), ADDRESS_FORM)
+    })
+}
+
+/// Where peers reach a socket that listens at `listen`.
+pub(super) fn advertised(
+    source: &Source,
+    raw: Option<&Spanned<String>>,
+    listen: SocketAddr,
+    table: Range<usize>,
+) -> Result<SocketAddr, ConfigError> {
+    let told = match raw {
+        Some(_) => address(source, raw, "quic.advertise", "")?,
+        None => listen,
+    };
+    if told.ip().is_unspecified() {
+        let span = raw.map_or(table, Spanned::span);
+        let right = "write the address that the other nodes reach this one by";
+        let wrong = format!("{} cannot be reached by the other nodes", told.ip());
+        return Err(source.mistake(&span, "quic.advertise", wrong, right));
+    }
+    Ok(told)
+}
+
+pub(super) fn http_settings(
+    source: &Source,
+    raw: &RawNode,
+    peer: SocketAddr,
+) -> Result<HttpSettings, ConfigError> {
+    let table = &raw.http;
+    let listen = address(source, table.listen.as_ref(), "http.listen", DEFAULTS.http_listen)?;
+    let advertise = match table.advertise.as_ref() {
+        Some(_) => address(source, table.advertise.as_ref(), "http.advertise", "")?,
+        None if listen.ip().is_unspecified() => SocketAddr::new(peer.ip(), listen.port()),
+        None => listen,
+    };
+    let token = table.token_file.as_ref().map(|path| token(source, path)).transpose()?;
+    Ok(HttpSettings {
+        listen,
+        advertise,
+        token,
+    })
+}
+
+fn token(source: &Source, path: &Spanned<String>) -> Result<Token, ConfigError> {
+    let text = read_text(&source.resolve(path.get_ref()))?;
+    Token::new(text.trim()).map_err(|error| {
+        source.mistake(&path.span(), "http.token_file", error.to_string(), "")
+    })
+}
+
+pub(super) fn seeds(source: &Source, raw: &[Spanned<String>]) -> Result<Vec<Seed>, ConfigError> {
+    if let Some(extra) = raw.get(MAX_SEEDS) {
+        let right = format!("at most {MAX_SEEDS}");
+        return Err(source.mistake(&extra.span(), "seeds", "too many seeds", right));
+    }
+    raw.iter().map(|seed| self::seed(source, seed)).collect()
+}
+
+fn seed(source: &Source, raw: &Spanned<String>) -> Result<Seed, ConfigError> {
+    let text = raw.get_ref();
+    let parsed = match text.strip_prefix("dns:") {
+        Some(name) => name.rsplit_once(':').and_then(|(host, port)| {
+            let port = port.parse().ok().filter(|port| *port != 0)?;
+            (!host.is_empty()).then(|| Seed::Name {
+                host: host.to_owned(),
+                port,
+            })
+        }),
+        None => text.parse().ok().map(Seed::Address),
+    };
+    parsed.ok_or_else(|| {
+        let right = "\"10.0.0.1:7601\", or \"dns:host:7601\" for a name";
+        source.mistake(&raw.span(), "seeds", format!("{text:?} is not a seed"), right)
+    })
+}
+
+pub(super) fn clients(
+    source: &Source,
+    raw: Option<&Spanned<String>>,
+) -> Result<Clients, ConfigError> {
+    match raw.map(|text| (text.get_ref().as_str(), text.span())) {
+        None | Some(("certificate", _)) => Ok(Clients::Certificate),
+        Some(("off", _)) => Ok(Clients::Off),
+        Some(("open", _)) => Ok(Clients::Open),
+        Some((other, span)) => {
+            let right = "write \"off\", \"certificate\" or \"open\"";
+            Err(source.mistake(&span, "quic.clients", format!("{other:?} is not known"), right))
+        }
+    }
+}
+
+pub(super) fn log_settings(
+    source: &Source,
+    raw: Option<&RawLog>,
+) -> Result<LogSettings, ConfigError> {
+    let format = match raw
+        .and_then(|table| table.format.as_ref())
+        .map(|text| (text.get_ref().as_str(), text.span()))
+    {
+        None | Some(("text", _)) => LogFormat::Text,
+        Some(("json", _)) => LogFormat::Json,
+        Some((other, span)) => {
+            let right = "write \"text\" or \"json\"";
+            let wrong = format!("{other:?} is not a format");
+            return Err(source.mistake(&span, "log.format", wrong, right));
+        }
+    };
+    let level = raw.and_then(|table| table.level.as_ref());
+    if let Some(level) = level
+        && level.get_ref().parse::<tracing_subscriber::EnvFilter>().is_err()
+    {
+        let wrong = format!("{:?} is not a level", level.get_ref());
+        let right = "write \"error\", \"warn\", \"info\", \"debug\" or \"trace\"";
+        return Err(source.mistake(&level.span(), "log.level", wrong, right));
+    }
+    Ok(LogSettings {
+        format,
+        level: level.map_or(DEFAULTS.log_level, |level| level.get_ref()).to_owned(),
+    })
+}
+
+pub(super) fn weight(source: &Source, raw: Option<&Spanned<Whole>>) -> Result<u8, ConfigError> {
+    let Some(weight) = raw else {
+        return Ok(DEFAULTS.weight);
+    };
+    let number = weight.get_ref().0;
+    u8::try_from(number).ok().filter(|weight| *weight > 0).ok_or_else(|| {
+        let wrong = format!("{number} is out of range");
+        source.mistake(&weight.span(), "weight", wrong, "a whole number from 1 to 255")
+    })
+}
+
+pub(super) fn max_memory_bytes(
+    source: &Source,
+    raw: Option<&Spanned<Whole>>,
+) -> Result<u64, ConfigError> {
+    let megabytes = raw.map_or(DEFAULTS.max_memory_mb, |number| number.get_ref().0);
+    if (MIN_MEMORY_MB..=MAX_MEMORY_MB).contains(&megabytes) {
+        return Ok(megabytes << 20);
+    }
+    let span = raw.map_or(0..0, Spanned::span);
+    let right = format!("a whole number from {MIN_MEMORY_MB} to {MAX_MEMORY_MB}");
+    Err(source.mistake(&span, "max_memory_mb", format!("{megabytes} is out of range"), right))
+}
+
+pub(super) fn millis(
+    source: &Source,
+    raw: Option<&Spanned<Whole>>,
+    field: &str,
+    default: u64,
+) -> Result<Duration, ConfigError> {
+    let millis = raw.map_or(default, |number| number.get_ref().0);
+    if (1..=MAX_DEADLINE_MS).contains(&millis) {
+        return Ok(Duration::from_millis(millis));
+    }
+    let span = raw.map_or(0..0, Spanned::span);
+    let right = format!("a whole number from 1 to {MAX_DEADLINE_MS}");
+    Err(source.mistake(&span, field, format!("{millis} is out of range"), right))
+}

@@ -1,0 +1,203 @@
+//! The node as the edges see it: `api`'s two traits over `tollgate-node`'s [`Node`].
+//!
+//! The only file that knows both sides. It translates and decides nothing.
+
+mod metrics;
+
+use std::{
+    pin::Pin,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use tollgate_api::{
+    Checked, Checker, ClusterView, CounterError, CounterQuery, CounterView, HeaderFamilies,
+    MemberView, MetricsSnapshot, Operator, Readiness, Switches,
+};
+use tollgate_limit::{
+    Attributes, CheckError, DecidedBy, Decision, Limit, LimitDecision, LimitSpec, Mode, Nanos,
+    Question, Subject, Tally,
+};
+use tollgate_node::{Clock as _, MemberReport, Node};
+
+use crate::config::HeadersByPolicy;
+
+/// A running node, and what the edges need beside it.
+#[derive(Debug)]
+pub(crate) struct Edge {
+    node: Arc<Node>,
+    headers: HeadersByPolicy,
+    /// Of all inline limits together: each of them is gone after its check.
+    inline: Arc<Tally>,
+    leaving: AtomicBool,
+}
+
+impl Edge {
+    pub(crate) fn new(node: Arc<Node>, headers: HeadersByPolicy) -> Self {
+        Self {
+            node,
+            headers,
+            inline: Arc::default(),
+            leaving: AtomicBool::new(false),
+        }
+    }
+
+    /// Answers `/readyz` with "leaving" from now on.
+    pub(crate) fn leave(&self) {
+        self.leaving.store(true, Ordering::Relaxed);
+    }
+
+    /// The limit that a query names, and the query's attributes.
+    fn counter_of(&self, query: &CounterQuery) -> Result<Arc<Limit>, CounterError> {
+        let policies = self.node.policies();
+        let policy = policies.policy(&query.policy).ok_or_else(|| CounterError::UnknownPolicy {
+            name: query.policy.clone(),
+        })?;
+        let limit = policy.limits().iter().find(|limit| limit.name() == query.limit);
+        limit.cloned().ok_or_else(|| CounterError::UnknownLimit {
+            name: query.limit.clone(),
+        })
+    }
+}
+
+impl Checker for Edge {
+    fn now(&self) -> Nanos {
+        self.node.now()
+    }
+
+    fn wall_seconds(&self, now: Nanos) -> u64 {
+        self.node.clock().unix_seconds(now)
+    }
+
+    fn check(&self, now: Nanos, question: &Question<'_>) -> Result<Checked, CheckError> {
+        let checked = self.node.check(now, question)?;
+        let is_inline = matches!(question.subject, Subject::Inline { .. });
+        if !is_inline || question.mode == Mode::Peek {
+            return Ok(translated(checked));
+        }
+        Ok(match checked {
+            tollgate_node::Checked::Now(decision) => {
+                tally(&self.inline, &decision);
+                Checked::Now(decision)
+            }
+            tollgate_node::Checked::Later(later) => {
+                let inline = Arc::clone(&self.inline);
+                Checked::Later(Box::pin(async move {
+                    let decision = later.await;
+                    tally(&inline, &decision);
+                    decision
+                }))
+            }
+        })
+    }
+
+    fn inline_limit(&self, spec: LimitSpec) -> Result<Arc<Limit>, CheckError> {
+        self.node.inline_limit(spec)
+    }
+
+    fn headers(&self, policy: &str) -> HeaderFamilies {
+        self.headers.get(policy).copied().unwrap_or_default()
+    }
+}
+
+fn translated(checked: tollgate_node::Checked) -> Checked {
+    match checked {
+        tollgate_node::Checked::Now(decision) => Checked::Now(decision),
+        tollgate_node::Checked::Later(decision) => Checked::Later(decision),
+    }
+}
+
+fn tally(tally: &Tally, decision: &Decision) {
+    for limit in &decision.limits {
+        tally.count(&limit.verdict, limit.decided_by);
+    }
+}
+
+impl Operator for Edge {
+    fn cluster(&self) -> ClusterView {
+        let report = self.node.report();
+        ClusterView {
+            this: self.node.config().node.clone(),
+            placement: report.placement,
+            policies: report.policies,
+            switches: Switches::default(),
+            members: report.members.iter().map(member_view).collect(),
+        }
+    }
+
+    fn counter(
+        &self,
+        query: CounterQuery,
+    ) -> Pin<Box<dyn Future<Output = Result<CounterView, CounterError>> + Send>> {
+        let limit = self.counter_of(&query);
+        let node = Arc::clone(&self.node);
+        Box::pin(async move { counter(&node, limit?, query).await })
+    }
+
+    fn readiness(&self) -> Readiness {
+        let why = if self.leaving.load(Ordering::Relaxed) {
+            "the node is leaving"
+        } else if self.node.is_active() {
+            return Readiness::Ready;
+        } else {
+            "the node is joining"
+        };
+        Readiness::NotReady { why: why.to_owned() }
+    }
+
+    fn metrics(&self) -> MetricsSnapshot {
+        metrics::snapshot(&self.node, &self.inline)
+    }
+}
+
+async fn counter(
+    node: &Arc<Node>,
+    limit: Arc<Limit>,
+    query: CounterQuery,
+) -> Result<CounterView, CounterError> {
+    let mut attributes = Attributes::new();
+    for (name, value) in query.attributes {
+        if limit.key().contains(&name) {
+            attributes.insert(name, value)?;
+        }
+    }
+    let absent = limit.key().iter().find(|name| attributes.value(name).is_none());
+    if let Some(attribute) = absent {
+        return Err(CounterError::MissingAttribute {
+            attribute: attribute.clone(),
+        });
+    }
+    // All key attributes have a value, so there is a key.
+    let key = limit.key_of(&attributes).ok().flatten().ok_or(CounterError::Unreachable)?;
+    let reading = node.counter(key, *limit.rule()).await;
+    let reading = reading.map_err(|_unreachable| CounterError::Unreachable)?;
+    Ok(CounterView {
+        state: LimitDecision {
+            limit,
+            verdict: reading.verdict,
+            decided_by: DecidedBy::Owner,
+            node: reading.owner.clone(),
+            degraded: false,
+        },
+        owner: Some(reading.owner),
+        standby: reading.standby,
+    })
+}
+
+fn member_view(member: &MemberReport) -> MemberView {
+    let identity = &member.identity;
+    MemberView {
+        id: identity.node.clone(),
+        boot: identity.boot.0,
+        phase: identity.phase,
+        reachable: member.is_reachable,
+        peer: identity.peer,
+        api: identity.api,
+        weight: identity.weight,
+        slots: member.slots,
+        placement: member.placement,
+        policies: member.policies,
+    }
+}

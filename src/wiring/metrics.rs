@@ -1,0 +1,82 @@
+//! What a node has counted, as `api` shows it.
+
+use tollgate_api::{
+    Breaker, LatencyHistogram, LimitMetrics, MetricsSnapshot, PeerMetrics, StoreMetrics,
+};
+use tollgate_limit::{StoreStats, Tally};
+use tollgate_node::{LATENCY_BOUNDS_MICROS, LatencyReading, MemberReport, Node, PeerReport};
+use tollgate_wire::identity::Phase;
+
+/// All numbers as of now.
+pub(super) fn snapshot(node: &Node, inline: &Tally) -> MetricsSnapshot {
+    let report = node.report();
+    let members = |phase| count(&report.members, phase);
+    MetricsSnapshot {
+        limits: limits(node, inline),
+        store: store(report.store),
+        forward_latency: forward_latency(&report.peers),
+        members_joining: members(Phase::Joining),
+        members_active: members(Phase::Active),
+        members_leaving: members(Phase::Leaving),
+        peers: report.peers.into_iter().map(peer).collect(),
+        version: env!("CARGO_PKG_VERSION"),
+    }
+}
+
+fn limits(node: &Node, inline: &Tally) -> Vec<LimitMetrics> {
+    let policies = node.policies();
+    let mut limits: Vec<_> = policies
+        .iter()
+        .flat_map(|(_, policy)| policy.limits())
+        .map(|limit| {
+            let mut metrics = LimitMetrics::new(limit.policy(), limit.name());
+            metrics.add(limit.tally());
+            metrics
+        })
+        .collect();
+    let mut all_inline = LimitMetrics::inline();
+    all_inline.add(inline);
+    limits.push(all_inline);
+    limits
+}
+
+fn store(stats: StoreStats) -> StoreMetrics {
+    StoreMetrics {
+        keys: stats.keys,
+        bytes: stats.bytes,
+        bytes_max: stats.max_bytes,
+        expired: stats.expired,
+        evicted_live: stats.evicted,
+        evicted_at_limit: stats.evicted_at_limit,
+    }
+}
+
+fn count(members: &[MemberReport], phase: Phase) -> u64 {
+    members.iter().map(|member| u64::from(member.identity.phase == phase)).sum()
+}
+
+fn peer(report: PeerReport) -> PeerMetrics {
+    PeerMetrics {
+        node: report.node,
+        breaker: if report.is_usable { Breaker::Closed } else { Breaker::Open },
+        forwarded: answered(&report.latencies).saturating_add(report.timeouts),
+        timeouts: report.timeouts,
+    }
+}
+
+fn answered(latencies: &LatencyReading) -> u64 {
+    latencies.buckets.iter().sum()
+}
+
+/// The latencies of all peers together.
+#[expect(clippy::cast_precision_loss, reason = "a sum of latencies needs no nanosecond after months")]
+fn forward_latency(peers: &[PeerReport]) -> LatencyHistogram {
+    let of_bucket = |at: usize| peers.iter().filter_map(|peer| peer.latencies.buckets.get(at)).sum();
+    let bounds = LATENCY_BOUNDS_MICROS.iter().enumerate();
+    let sum_nanos: u64 = peers.iter().map(|peer| peer.latencies.sum_nanos).sum();
+    LatencyHistogram {
+        buckets: bounds.map(|(at, bound)| (*bound as f64 / 1e6, of_bucket(at))).collect(),
+        sum_seconds: sum_nanos as f64 / 1e9,
+        count: peers.iter().map(|peer| answered(&peer.latencies)).sum(),
+    }
+}
