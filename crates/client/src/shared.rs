@@ -23,6 +23,9 @@ use crate::{
     error::CheckError,
 };
 
+#[cfg(test)]
+mod tests;
+
 /// The most unsent bytes that a further check may be added to.
 const MAX_UNSENT: usize = 1 << 20;
 /// Deadlines in a row, each of its own stretch of time, after which a node that said nothing at all

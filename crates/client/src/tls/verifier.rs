@@ -1,6 +1,6 @@
 //! Verifies that the other side is a node of the cluster.
 
-use std::sync::Arc;
+use std::{fmt, sync::Arc};
 
 use rustls::{
     CertificateError, DigitallySignedStruct, Error, OtherError, RootCertStore, SignatureScheme,
@@ -23,7 +23,7 @@ use crate::credentials::Trust;
 /// What all role names begin with.
 const SCHEME: &str = "tollgate://";
 
-/// Chain, time and purpose as WebPKI has them; then the role instead of the name.
+/// Chain, time and purpose as `WebPKI` has them; then the role instead of the name.
 #[derive(Debug)]
 pub(super) struct NodeVerifier {
     /// What the role name of a node begins with; its id follows.
@@ -33,7 +33,7 @@ pub(super) struct NodeVerifier {
 }
 
 /// A certificate of the right authority that is not a node's of this cluster.
-#[derive(Clone, Copy, Debug, ThisError, PartialEq, Eq)]
+#[derive(Clone, Copy, ThisError, PartialEq, Eq)]
 enum RoleError {
     #[error("the certificate cannot be parsed")]
     Unreadable,
@@ -41,6 +41,13 @@ enum RoleError {
     NotOneRole,
     #[error("the certificate is not of a node of this cluster")]
     NotANode,
+}
+
+impl fmt::Debug for RoleError {
+    /// The text itself: it is this that rustls shows of another's error.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
 }
 
 impl NodeVerifier {
