@@ -40,7 +40,9 @@ pub struct Pem {
 impl std::fmt::Debug for Pem {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let mut shown = f.debug_struct("Pem");
-        shown.field("certificate", &self.certificate).finish_non_exhaustive()
+        shown
+            .field("certificate", &self.certificate)
+            .finish_non_exhaustive()
     }
 }
 
@@ -60,11 +62,15 @@ impl Validity {
     }
 
     fn first_second(self) -> u64 {
-        self.unix_seconds.saturating_sub(BACKDATE.as_secs()).min(LAST_UNIX_SECOND)
+        self.unix_seconds
+            .saturating_sub(BACKDATE.as_secs())
+            .min(LAST_UNIX_SECOND)
     }
 
     fn last_second(self) -> u64 {
-        self.unix_seconds.saturating_add(self.span.as_secs()).min(LAST_UNIX_SECOND)
+        self.unix_seconds
+            .saturating_add(self.span.as_secs())
+            .min(LAST_UNIX_SECOND)
     }
 
     /// The only place that makes the certificate library's times.
@@ -115,7 +121,11 @@ impl Authority {
         parameters.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
         let certificate = parameters.self_signed(&key)?.pem();
         let issuer = Issuer::new(parameters, key);
-        Ok(Self { cluster: cluster.clone(), issuer, certificate })
+        Ok(Self {
+            cluster: cluster.clone(),
+            issuer,
+            certificate,
+        })
     }
 
     /// The authority of these files; the certificate names the cluster.
@@ -143,7 +153,11 @@ impl Authority {
             .ok_or_else(|| unreadable("it names no cluster"))?;
         let issuer = Issuer::from_ca_cert_pem(&pem.certificate, key)
             .map_err(|error| IssueError::AuthorityCertificate(error.to_string()))?;
-        Ok(Self { cluster, issuer, certificate: pem.certificate.clone() })
+        Ok(Self {
+            cluster,
+            issuer,
+            certificate: pem.certificate.clone(),
+        })
     }
 
     /// The cluster that it is the authority of.
@@ -155,7 +169,10 @@ impl Authority {
     /// Its certificate and its key.
     #[must_use]
     pub fn pem(&self) -> Pem {
-        Pem { certificate: self.certificate.clone(), key: self.issuer.key().serialize_pem() }
+        Pem {
+            certificate: self.certificate.clone(),
+            key: self.issuer.key().serialize_pem(),
+        }
     }
 
     /// A certificate for a node: as a server, and towards its peers.
@@ -164,7 +181,10 @@ impl Authority {
     /// [`IssueError::Failed`] if the system has no randomness.
     pub fn issue_node(&self, node: &NodeId, validity: Validity) -> Result<Pem, IssueError> {
         let role = Role::Node(node.clone());
-        let usages = [ExtendedKeyUsagePurpose::ServerAuth, ExtendedKeyUsagePurpose::ClientAuth];
+        let usages = [
+            ExtendedKeyUsagePurpose::ServerAuth,
+            ExtendedKeyUsagePurpose::ClientAuth,
+        ];
         let names = [node.as_str(), self.cluster.as_str()];
         self.issue(&role, node.as_str(), &usages, &names, validity)
     }
@@ -178,7 +198,13 @@ impl Authority {
         // A client's name has the form of a node's.
         NodeId::new(name).ok_or(IssueError::ClientName)?;
         let role = Role::Client(name.to_owned());
-        self.issue(&role, name, &[ExtendedKeyUsagePurpose::ClientAuth], &[], validity)
+        self.issue(
+            &role,
+            name,
+            &[ExtendedKeyUsagePurpose::ClientAuth],
+            &[],
+            validity,
+        )
     }
 
     fn issue(
@@ -194,7 +220,9 @@ impl Authority {
         parameters.key_usages = vec![KeyUsagePurpose::DigitalSignature];
         parameters.extended_key_usages = usages.to_vec();
         parameters.use_authority_key_identifier_extension = true;
-        parameters.subject_alt_names.push(SanType::URI(role.uri(&self.cluster).try_into()?));
+        parameters
+            .subject_alt_names
+            .push(SanType::URI(role.uri(&self.cluster).try_into()?));
         for dns_name in dns_names.iter().filter(|name| is_dns_name(name)) {
             let dns_name = SanType::DnsName((*dns_name).try_into()?);
             if !parameters.subject_alt_names.contains(&dns_name) {
@@ -202,7 +230,10 @@ impl Authority {
             }
         }
         let certificate = parameters.signed_by(&key, &self.issuer)?;
-        Ok(Pem { certificate: certificate.pem(), key: key.serialize_pem() })
+        Ok(Pem {
+            certificate: certificate.pem(),
+            key: key.serialize_pem(),
+        })
     }
 }
 
@@ -217,7 +248,9 @@ fn parameters(
     validity.apply(&mut parameters);
     parameters.serial_number = Some(serial_number(key));
     parameters.distinguished_name = DistinguishedName::new();
-    parameters.distinguished_name.push(DnType::OrganizationName, cluster.as_str());
+    parameters
+        .distinguished_name
+        .push(DnType::OrganizationName, cluster.as_str());
     parameters.distinguished_name.push(DnType::CommonName, name);
     parameters
 }
@@ -238,10 +271,10 @@ fn is_dns_name(name: &str) -> bool {
     let is_address = name.parse::<std::net::IpAddr>().is_ok();
     !is_address
         && name.split('.').all(|label| {
-        let legal = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
-        (1..=MAX_DNS_LABEL).contains(&label.len())
-            && label.bytes().all(legal)
-            && !label.starts_with('-')
-            && !label.ends_with('-')
-    })
+            let legal = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
+            (1..=MAX_DNS_LABEL).contains(&label.len())
+                && label.bytes().all(legal)
+                && !label.starts_with('-')
+                && !label.ends_with('-')
+        })
 }

@@ -143,7 +143,10 @@ pub struct Credentials {
 impl std::fmt::Debug for Credentials {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let mut shown = f.debug_struct("Credentials");
-        shown.field("cluster", &self.cluster).field("node", &self.node).finish_non_exhaustive()
+        shown
+            .field("cluster", &self.cluster)
+            .field("node", &self.node)
+            .finish_non_exhaustive()
     }
 }
 
@@ -152,7 +155,10 @@ impl Credentials {
     ///
     /// # Errors
     /// [`CredentialsError`] with what is wrong, and in which file.
-    pub fn from_pem(pem: &CredentialPem<'_>, holder: &Holder<'_>) -> Result<Self, CredentialsError> {
+    pub fn from_pem(
+        pem: &CredentialPem<'_>,
+        holder: &Holder<'_>,
+    ) -> Result<Self, CredentialsError> {
         let roots = roots(pem.authority)?;
         let chain = certificates(pem.certificate, Part::Certificate)?;
         let key = PrivateKeyDer::from_pem_slice(pem.key.as_bytes())
@@ -224,7 +230,9 @@ impl Credentials {
             Err(rustls::Error::InvalidCertificate(
                 CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. },
             )) => Err(CredentialsError::NotValidYet),
-            Err(error) => Err(CredentialsError::NotIssued { reason: error.to_string() }),
+            Err(error) => Err(CredentialsError::NotIssued {
+                reason: error.to_string(),
+            }),
         }
     }
 
@@ -232,13 +240,17 @@ impl Credentials {
         let (cluster, role) = tls::role_of(&self.chain)?;
         if cluster != self.cluster {
             let expected = self.cluster.clone();
-            return Err(CredentialsError::OtherCluster { found: cluster, expected });
+            return Err(CredentialsError::OtherCluster {
+                found: cluster,
+                expected,
+            });
         }
         match role {
             Role::Client(name) => Err(CredentialsError::Client { name }),
-            Role::Node(found) if found != self.node => {
-                Err(CredentialsError::OtherNode { found, expected: self.node.clone() })
-            }
+            Role::Node(found) if found != self.node => Err(CredentialsError::OtherNode {
+                found,
+                expected: self.node.clone(),
+            }),
             Role::Node(_) => Ok(()),
         }
     }
@@ -247,16 +259,15 @@ impl Credentials {
 fn roots(pem: &str) -> Result<RootCertStore, CredentialsError> {
     let mut roots = RootCertStore::empty();
     for certificate in certificates(pem, Part::Authority)? {
-        roots.add(certificate).map_err(|error| unreadable(Part::Authority, &error))?;
+        roots
+            .add(certificate)
+            .map_err(|error| unreadable(Part::Authority, &error))?;
     }
     Ok(roots)
 }
 
 /// All certificates of a text, at least one and at most [`MAX_CERTIFICATES`].
-fn certificates(
-    pem: &str,
-    part: Part,
-) -> Result<Vec<CertificateDer<'static>>, CredentialsError> {
+fn certificates(pem: &str, part: Part) -> Result<Vec<CertificateDer<'static>>, CredentialsError> {
     let mut found = Vec::new();
     for certificate in CertificateDer::pem_slice_iter(pem.as_bytes()) {
         if found.len() == MAX_CERTIFICATES {
@@ -272,5 +283,8 @@ fn certificates(
 }
 
 fn unreadable(part: Part, error: &impl std::fmt::Display) -> CredentialsError {
-    CredentialsError::Unreadable { part, reason: error.to_string() }
+    CredentialsError::Unreadable {
+        part,
+        reason: error.to_string(),
+    }
 }

@@ -26,8 +26,8 @@ use thiserror::Error;
 use tokio::sync::{mpsc, oneshot, watch};
 use tollgate_limit::{Nanos, NodeId};
 
-pub use self::{identity::first_identity, timing::LEAVE_TIMEOUT};
 use self::{driver::Driver, events::Command};
+pub use self::{identity::first_identity, timing::LEAVE_TIMEOUT};
 use crate::{
     config::{ControlHost, NodeConfig},
     seeds::Resolve,
@@ -74,7 +74,9 @@ pub struct ControlStart {
 
 impl std::fmt::Debug for ControlStart {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("ControlStart").field("identity", &self.identity).finish_non_exhaustive()
+        f.debug_struct("ControlStart")
+            .field("identity", &self.identity)
+            .finish_non_exhaustive()
     }
 }
 
@@ -105,12 +107,20 @@ impl Control {
                 tokio::spawn(driver.run());
             }
             ControlHost::OwnThread => {
-                let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+                let runtime = tokio::runtime::Builder::new_current_thread()
+                    .enable_all()
+                    .build()?;
                 let run = move || runtime.block_on(driver.run());
-                std::thread::Builder::new().name("tollgate-control".to_owned()).spawn(run)?;
+                std::thread::Builder::new()
+                    .name("tollgate-control".to_owned())
+                    .spawn(run)?;
             }
         }
-        Ok(Self { views: published.views, changes: published.changes, commands: commands_in })
+        Ok(Self {
+            views: published.views,
+            changes: published.changes,
+            commands: commands_in,
+        })
     }
 
     /// The cluster as this node sees it now.

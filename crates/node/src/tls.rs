@@ -39,7 +39,9 @@ pub struct TlsError {
 
 impl TlsError {
     fn new(error: &impl std::fmt::Display) -> Self {
-        Self { reason: error.to_string() }
+        Self {
+            reason: error.to_string(),
+        }
     }
 }
 
@@ -64,7 +66,9 @@ pub(crate) fn server(
             .with_client_cert_verifier(verifier)
             .with_single_cert(credentials.chain(), credentials.key())
             .map_err(|error| TlsError::new(&error))?;
-    config.alpn_protocols = [ALPN_PEER, ALPN_GOSSIP, ALPN_CLIENT].map(<[u8]>::to_vec).to_vec();
+    config.alpn_protocols = [ALPN_PEER, ALPN_GOSSIP, ALPN_CLIENT]
+        .map(<[u8]>::to_vec)
+        .to_vec();
     config.max_early_data_size = 0;
     config.send_tls13_tickets = 0;
     config.session_storage = Arc::new(NoServerSessionStorage {});
@@ -77,8 +81,7 @@ pub(crate) fn client(
     protocol: &[u8],
     clock: &TokioClock,
 ) -> Result<QuicClientConfig, TlsError> {
-    let verifier =
-        NodeVerifier::new(credentials.roots().clone(), credentials.cluster().clone());
+    let verifier = NodeVerifier::new(credentials.roots().clone(), credentials.cluster().clone());
     let mut config =
         ClientConfig::builder_with_details(ring_provider(), Arc::new(ClockTime::new(clock)))
             .with_protocol_versions(&[&rustls::version::TLS13])

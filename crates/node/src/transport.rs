@@ -9,6 +9,7 @@ mod accept;
 pub mod close;
 mod keys;
 mod refusal;
+mod runtime;
 mod settings;
 mod socket;
 
@@ -103,6 +104,35 @@ pub enum DialError {
     Itself,
 }
 
+impl DialError {
+    /// Whether it may go away by itself: a network, a restart, an overload. What does not is told once.
+    #[must_use]
+    pub fn may_heal(&self) -> bool {
+        match self {
+            Self::TimedOut | Self::Cannot(_) => true,
+            Self::Handshake(error) => may_heal(error),
+            Self::OtherNode { .. } | Self::Itself => false,
+        }
+    }
+}
+
+/// Whether the reason for the end of a connection may go away by itself.
+pub(crate) fn may_heal(error: &quinn::ConnectionError) -> bool {
+    match error {
+        quinn::ConnectionError::TimedOut
+        | quinn::ConnectionError::Reset
+        | quinn::ConnectionError::LocallyClosed
+        | quinn::ConnectionError::CidsExhausted => true,
+        quinn::ConnectionError::ApplicationClosed(_) => {
+            let code = close::CloseCode::of(error);
+            code != Some(close::CloseCode::Refused) && code != Some(close::CloseCode::Malformed)
+        }
+        quinn::ConnectionError::ConnectionClosed(_)
+        | quinn::ConnectionError::TransportError(_)
+        | quinn::ConnectionError::VersionMismatch => false,
+    }
+}
+
 /// One QUIC endpoint. Cheap to share; the last one dropped ends nothing, [`Transport::close`] does.
 #[derive(Debug)]
 pub struct Transport {
@@ -126,9 +156,13 @@ impl Transport {
         let clock = &surroundings.clock;
         let endpoint = Endpoint::new_with_abstract_socket(
             settings::endpoint(credentials, surroundings.seed),
-            Some(settings::server(tls::server(credentials, clients, clock)?, credentials, clock)),
+            Some(settings::server(
+                tls::server(credentials, clients, clock)?,
+                credentials,
+                clock,
+            )),
             surroundings.socket.clone(),
-            surroundings.runtime.clone(),
+            Arc::new(runtime::Pinned::new(surroundings.runtime.clone())),
         )?;
         let transport = Arc::new(Self {
             endpoint,
@@ -147,7 +181,8 @@ impl Transport {
     /// [`DialError`], within [`CONNECT_TIMEOUT`].
     pub async fn connect_peer(&self, peer: &Identity) -> Result<Connection, DialError> {
         let dialled = self.dial(&self.peer, peer.peer).await?;
-        self.expect(dialled, Some(&peer.node)).map(|dialled| dialled.connection)
+        self.expect(dialled, Some(&peer.node))
+            .map(|dialled| dialled.connection)
     }
 
     /// Dials a gossip connection; without `expected` any node of the cluster will do but this one.
@@ -175,7 +210,10 @@ impl Transport {
     /// latest after [`CLOSE_TIMEOUT`].
     pub async fn close(&self, code: close::CloseCode) {
         self.endpoint.close(code.code(), code.reason());
-        if timeout(CLOSE_TIMEOUT, self.endpoint.wait_idle()).await.is_err() {
+        if timeout(CLOSE_TIMEOUT, self.endpoint.wait_idle())
+            .await
+            .is_err()
+        {
             tracing::debug!("not every connection could be told of the close");
         }
     }
@@ -185,7 +223,9 @@ impl Transport {
         config: &quinn::ClientConfig,
         address: SocketAddr,
     ) -> Result<NodeConnection, DialError> {
-        let connecting = self.endpoint.connect_with(config.clone(), address, SERVER_NAME)?;
+        let connecting = self
+            .endpoint
+            .connect_with(config.clone(), address, SERVER_NAME)?;
         let connection = match timeout(CONNECT_TIMEOUT, connecting).await {
             Ok(connected) => connected?,
             Err(_elapsed) => return Err(DialError::TimedOut),
@@ -231,6 +271,10 @@ impl Transport {
             log: refusal::RefusalLog::new(clock.clone()),
         };
         tokio::spawn(accept::run(self.endpoint.clone(), Arc::new(gate)));
-        Accepted { peers, gossip, clients: clients_out }
+        Accepted {
+            peers,
+            gossip,
+            clients: clients_out,
+        }
     }
 }

@@ -27,15 +27,24 @@ impl foca::Codec<Gossiped> for GossipCodec {
         buffer: impl BufMut,
     ) -> Result<(), CodecError> {
         let message = message_parts(&header.message);
-        let parts: HeaderParts<&Identity> =
-            (&header.src.0, header.src_incarnation, &header.dst.0, message);
+        let parts: HeaderParts<&Identity> = (
+            &header.src.0,
+            header.src_incarnation,
+            &header.dst.0,
+            message,
+        );
         encode_gossip(&parts, buffer)
     }
 
     fn decode_header(&mut self, buffer: impl Buf) -> Result<Header<Gossiped>, CodecError> {
         let (src, src_incarnation, dst, message): HeaderParts<Identity> = decode_gossip(buffer)?;
         let message = message_of(message)?;
-        Ok(Header { src: Gossiped(src), src_incarnation, dst: Gossiped(dst), message })
+        Ok(Header {
+            src: Gossiped(src),
+            src_incarnation,
+            dst: Gossiped(dst),
+            message,
+        })
     }
 
     fn encode_member(
@@ -85,10 +94,22 @@ fn message_parts(message: &Message<Gossiped>) -> MessageParts<&Identity> {
     match message {
         Message::Ping(number) => (0, *number, None),
         Message::Ack(number) => (1, *number, None),
-        Message::PingReq { target, probe_number } => (2, *probe_number, Some(&target.0)),
-        Message::IndirectPing { origin, probe_number } => (3, *probe_number, Some(&origin.0)),
-        Message::IndirectAck { target, probe_number } => (4, *probe_number, Some(&target.0)),
-        Message::ForwardedAck { origin, probe_number } => (5, *probe_number, Some(&origin.0)),
+        Message::PingReq {
+            target,
+            probe_number,
+        } => (2, *probe_number, Some(&target.0)),
+        Message::IndirectPing {
+            origin,
+            probe_number,
+        } => (3, *probe_number, Some(&origin.0)),
+        Message::IndirectAck {
+            target,
+            probe_number,
+        } => (4, *probe_number, Some(&target.0)),
+        Message::ForwardedAck {
+            origin,
+            probe_number,
+        } => (5, *probe_number, Some(&origin.0)),
         Message::Announce => (6, 0, None),
         Message::Feed => (7, 0, None),
         Message::Gossip => (8, 0, None),
@@ -103,10 +124,22 @@ fn message_of(parts: MessageParts<Identity>) -> Result<Message<Gossiped>, CodecE
     Ok(match (kind, about) {
         (0, None) => Message::Ping(probe_number),
         (1, None) => Message::Ack(probe_number),
-        (2, Some(target)) => Message::PingReq { target, probe_number },
-        (3, Some(origin)) => Message::IndirectPing { origin, probe_number },
-        (4, Some(target)) => Message::IndirectAck { target, probe_number },
-        (5, Some(origin)) => Message::ForwardedAck { origin, probe_number },
+        (2, Some(target)) => Message::PingReq {
+            target,
+            probe_number,
+        },
+        (3, Some(origin)) => Message::IndirectPing {
+            origin,
+            probe_number,
+        },
+        (4, Some(target)) => Message::IndirectAck {
+            target,
+            probe_number,
+        },
+        (5, Some(origin)) => Message::ForwardedAck {
+            origin,
+            probe_number,
+        },
         (6, None) => Message::Announce,
         (7, None) => Message::Feed,
         (8, None) => Message::Gossip,

@@ -9,13 +9,15 @@ use std::time::Duration;
 
 use bytes::Buf as _;
 use foca::{Codec as _, Member, State};
-use quinn::{Connection, ReadExactError, ReadToEndError, RecvStream, SendStream, WriteError};
+use quinn::{
+    Connection, ReadError, ReadExactError, ReadToEndError, RecvStream, SendStream, WriteError,
+};
 use thiserror::Error;
 use tokio::time::timeout;
 use tollgate_wire::{CodecError, identity::Identity};
 
 use super::{codec::GossipCodec, identity::Gossiped};
-use crate::transport::{DialError, NodeConnection};
+use crate::transport::{DialError, NodeConnection, may_heal};
 
 /// How long a copy may take.
 pub(super) const COPY_TIMEOUT: Duration = Duration::from_secs(2);
@@ -44,6 +46,9 @@ pub(super) enum CopyError {
     /// The stream broke.
     #[error("the stream broke: {0}")]
     Stream(String),
+    /// The connection was closed.
+    #[error("the connection was closed: {0}")]
+    Closed(quinn::ConnectionError),
     /// It took too long.
     #[error("the copy took too long")]
     TimedOut,
@@ -56,6 +61,18 @@ pub(super) enum CopyError {
     /// The cluster there has another hash key or number of slots.
     #[error("the node has other cluster settings (name, slots or hash key)")]
     OtherCluster,
+}
+
+impl CopyError {
+    /// Whether it may go away by itself.
+    pub(super) fn may_heal(&self) -> bool {
+        match self {
+            Self::Dial(error) => error.may_heal(),
+            Self::Closed(error) => may_heal(error),
+            Self::Stream(_) | Self::TimedOut => true,
+            Self::Malformed(_) | Self::OtherSender | Self::OtherCluster => false,
+        }
+    }
 }
 
 /// Asks for the state of the node at the other end.
@@ -74,17 +91,27 @@ pub(super) async fn fetch(from: NodeConnection, fingerprint: u64) -> Result<Copi
     if answerer.node != from.node {
         return Err(CopyError::OtherSender);
     }
-    Ok(Copied { from, answerer, members })
+    Ok(Copied {
+        from,
+        answerer,
+        members,
+    })
 }
 
 async fn fetch_bytes(connection: &Connection, fingerprint: u64) -> Result<Vec<u8>, CopyError> {
-    let opened = connection.open_bi().await;
-    let (mut ask, mut answer) = opened.map_err(|error| CopyError::Stream(error.to_string()))?;
-    let written: Result<(), WriteError> = ask.write_all(&fingerprint.to_le_bytes()).await;
-    written.map_err(|error| CopyError::Stream(error.to_string()))?;
-    ask.finish().map_err(|error| CopyError::Stream(error.to_string()))?;
-    let read: Result<Vec<u8>, ReadToEndError> = answer.read_to_end(MAX_STATE + FINGERPRINT).await;
-    read.map_err(|error| CopyError::Stream(error.to_string()))
+    let (mut ask, mut answer) = connection.open_bi().await.map_err(CopyError::Closed)?;
+    let written = ask.write_all(&fingerprint.to_le_bytes()).await;
+    written.map_err(|error| match error {
+        WriteError::ConnectionLost(error) => CopyError::Closed(error),
+        other => CopyError::Stream(other.to_string()),
+    })?;
+    ask.finish()
+        .map_err(|error| CopyError::Stream(error.to_string()))?;
+    let read = answer.read_to_end(MAX_STATE + FINGERPRINT).await;
+    read.map_err(|error| match error {
+        ReadToEndError::Read(ReadError::ConnectionLost(error)) => CopyError::Closed(error),
+        other => CopyError::Stream(other.to_string()),
+    })
 }
 
 /// Reads what the asker says of its cluster.
@@ -100,11 +127,10 @@ pub(super) async fn read_ask(ask: &mut RecvStream) -> Result<u64, CopyError> {
 pub(super) fn answer<'a>(
     fingerprint: u64,
     own: &'a Member<Gossiped>,
-    others: impl Iterator<Item = &'a Member<Gossiped>> + Clone,
+    others: impl Iterator<Item = &'a Member<Gossiped>>,
 ) -> Vec<u8> {
     let mut bytes = fingerprint.to_le_bytes().to_vec();
-    let up = others.clone().filter(|member| member.state() != State::Down);
-    let down = others.filter(|member| member.state() == State::Down);
+    let (up, down): (Vec<_>, Vec<_>) = others.partition(|member| member.state() != State::Down);
     for member in std::iter::once(own).chain(up).chain(down) {
         let length = bytes.len();
         let written = GossipCodec.encode_member(member, &mut bytes);

@@ -30,7 +30,10 @@ impl Publisher {
         let first = Arc::new(view_of(membership));
         let views = Arc::new(ArcSwap::new(first.clone()));
         let (sender, changes) = watch::channel(first);
-        let publisher = Self { views: views.clone(), changes: sender };
+        let publisher = Self {
+            views: views.clone(),
+            changes: sender,
+        };
         (publisher, Published { views, changes })
     }
 
@@ -46,6 +49,14 @@ fn view_of(membership: &Membership) -> View {
     let placement = membership.placement();
     let identity = membership.own().clone();
     let own = placement.index_of(&identity.node);
-    let members = membership.peers().map(|member| member.identity.clone()).collect();
-    View { placement, own, identity, members }
+    let members = membership
+        .peers()
+        .map(|member| member.identity.clone())
+        .collect();
+    View {
+        placement,
+        own,
+        identity,
+        members,
+    }
 }

@@ -31,7 +31,11 @@ struct Due {
 impl Timers {
     pub(super) fn set(&mut self, at: Nanos, timer: Timer<Gossiped>) {
         self.set = self.set.wrapping_add(1);
-        self.heap.push(Reverse(Due { at, timer, number: self.set }));
+        self.heap.push(Reverse(Due {
+            at,
+            timer,
+            number: self.set,
+        }));
     }
 
     pub(super) fn next_deadline(&self) -> Option<Nanos> {
@@ -50,7 +54,9 @@ impl Timers {
 impl Ord for Due {
     fn cmp(&self, other: &Self) -> Ordering {
         let by_time = self.at.cmp(&other.at);
-        by_time.then_with(|| self.timer.cmp(&other.timer)).then(self.number.cmp(&other.number))
+        by_time
+            .then_with(|| self.timer.cmp(&other.timer))
+            .then(self.number.cmp(&other.number))
     }
 }
 

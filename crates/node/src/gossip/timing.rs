@@ -63,5 +63,8 @@ pub(super) fn suspicion(members: usize) -> Nanos {
 }
 
 fn periodic(frequency: Duration, members: usize) -> Option<PeriodicParams> {
-    NonZeroUsize::new(members).map(|num_members| PeriodicParams { frequency, num_members })
+    NonZeroUsize::new(members).map(|num_members| PeriodicParams {
+        frequency,
+        num_members,
+    })
 }

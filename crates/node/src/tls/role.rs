@@ -28,18 +28,21 @@ pub enum RoleError {
 ///
 /// # Errors
 /// [`RoleError`]: the chain gives nobody a role.
-pub(crate) fn role_of(
-    chain: &[CertificateDer<'_>],
-) -> Result<(ClusterName, Role), RoleError> {
+pub(crate) fn role_of(chain: &[CertificateDer<'_>]) -> Result<(ClusterName, Role), RoleError> {
     let certificate = chain.first().ok_or(RoleError::NoCertificate)?;
     let (_rest, parsed) =
         X509Certificate::from_der(certificate).map_err(|_error| RoleError::Unparsable)?;
-    let names = parsed.subject_alternative_name().map_err(|_error| RoleError::Unparsable)?;
+    let names = parsed
+        .subject_alternative_name()
+        .map_err(|_error| RoleError::Unparsable)?;
     let names = names.map(|extension| extension.value.general_names.as_slice());
-    let mut roles = names.unwrap_or_default().iter().filter_map(|name| match name {
-        GeneralName::URI(uri) => Role::parse_uri(uri),
-        _other => None,
-    });
+    let mut roles = names
+        .unwrap_or_default()
+        .iter()
+        .filter_map(|name| match name {
+            GeneralName::URI(uri) => Role::parse_uri(uri),
+            _other => None,
+        });
     let role = roles.next().ok_or(RoleError::NoRole)?;
     match roles.next() {
         Some(_second) => Err(RoleError::SeveralRoles),

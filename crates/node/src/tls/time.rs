@@ -28,6 +28,8 @@ impl TimeProvider for ClockTime {
 
 impl quinn::TimeSource for ClockTime {
     fn now(&self) -> SystemTime {
-        UNIX_EPOCH.checked_add(self.since_epoch()).unwrap_or(UNIX_EPOCH)
+        UNIX_EPOCH
+            .checked_add(self.since_epoch())
+            .unwrap_or(UNIX_EPOCH)
     }
 }

@@ -69,9 +69,10 @@ impl ServerCertVerifier for NodeVerifier {
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
         verify(&self.roots, end_entity, intermediates, now)?;
-        self.check_role(std::slice::from_ref(end_entity)).map_err(|reason| {
-            Error::InvalidCertificate(CertificateError::Other(OtherError(Arc::new(reason))))
-        })?;
+        self.check_role(std::slice::from_ref(end_entity))
+            .map_err(|reason| {
+                Error::InvalidCertificate(CertificateError::Other(OtherError(Arc::new(reason))))
+            })?;
         Ok(ServerCertVerified::assertion())
     }
 

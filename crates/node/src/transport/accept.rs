@@ -96,7 +96,10 @@ impl Gate {
             Ok(Admitted::Peer(node)) => queue(&self.peers, NodeConnection { connection, node }),
             Ok(Admitted::Gossip(node)) => queue(&self.gossip, NodeConnection { connection, node }),
             Ok(Admitted::Client(name)) => {
-                queue(&self.client_connections, ClientConnection { connection, name });
+                queue(
+                    &self.client_connections,
+                    ClientConnection { connection, name },
+                );
             }
             // Its own address is among a node's seeds more often than not.
             Err(Refusal::OwnName(_)) => CloseCode::Replaced.close(&connection),
@@ -120,10 +123,7 @@ impl Gate {
         }
     }
 
-    fn node_of(
-        &self,
-        role: Result<(ClusterName, Role), RoleError>,
-    ) -> Result<NodeId, Refusal> {
+    fn node_of(&self, role: Result<(ClusterName, Role), RoleError>) -> Result<NodeId, Refusal> {
         let (cluster, role) = role.map_err(Refusal::NoRole)?;
         if cluster != self.cluster {
             return Err(Refusal::OtherCluster(cluster));

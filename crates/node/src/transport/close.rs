@@ -55,8 +55,14 @@ impl CloseCode {
         let ConnectionError::ApplicationClosed(closed) = error else {
             return None;
         };
-        [Self::Leaving, Self::Refused, Self::Malformed, Self::Replaced, Self::Busy]
-            .into_iter()
-            .find(|code| code.code() == closed.error_code)
+        [
+            Self::Leaving,
+            Self::Refused,
+            Self::Malformed,
+            Self::Replaced,
+            Self::Busy,
+        ]
+        .into_iter()
+        .find(|code| code.code() == closed.error_code)
     }
 }

@@ -10,7 +10,10 @@ use crate::credentials::Credentials;
 
 /// The key of stateless resets.
 pub(super) fn reset_key(credentials: &Credentials) -> hmac::Key {
-    hmac::Key::new(hmac::HMAC_SHA256, &credentials.secret(b"tollgate stateless reset"))
+    hmac::Key::new(
+        hmac::HMAC_SHA256,
+        &credentials.secret(b"tollgate stateless reset"),
+    )
 }
 
 /// The key of address validation tokens.
@@ -27,5 +30,7 @@ pub(super) fn connection_ids(key: u64) -> HashedConnectionIdGenerator {
 /// The key of [`connection_ids`].
 pub(super) fn connection_id_key(credentials: &Credentials) -> u64 {
     let secret = credentials.secret(b"tollgate connection ids");
-    secret.first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes))
+    secret
+        .first_chunk()
+        .map_or(0, |bytes| u64::from_le_bytes(*bytes))
 }

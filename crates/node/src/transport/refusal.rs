@@ -53,7 +53,11 @@ impl Refusal {
             }
             ConnectionError::ConnectionClosed(theirs) => {
                 let reason = String::from_utf8_lossy(&theirs.reason);
-                Some(Self::of_alert(theirs.error_code, &reason, Self::CertificateOfOurs))
+                Some(Self::of_alert(
+                    theirs.error_code,
+                    &reason,
+                    Self::CertificateOfOurs,
+                ))
             }
             ConnectionError::VersionMismatch => Some(Self::Handshake(error.to_string())),
             ConnectionError::ApplicationClosed(_)
@@ -69,7 +73,9 @@ impl Refusal {
         reason: &str,
         about_certificate: fn(String) -> Self,
     ) -> Self {
-        let alert = u64::from(code).checked_sub(CRYPTO_ERRORS).and_then(|alert| u8::try_from(alert).ok());
+        let alert = u64::from(code)
+            .checked_sub(CRYPTO_ERRORS)
+            .and_then(|alert| u8::try_from(alert).ok());
         let Some(alert) = alert.map(AlertDescription::from) else {
             return Self::Handshake(reason.to_owned());
         };
@@ -99,9 +105,9 @@ impl Refusal {
 
     fn detail(&self) -> String {
         match self {
-            Self::Certificate(detail) | Self::CertificateOfOurs(detail) | Self::Handshake(detail) => {
-                detail.clone()
-            }
+            Self::Certificate(detail)
+            | Self::CertificateOfOurs(detail)
+            | Self::Handshake(detail) => detail.clone(),
             Self::NoRole(error) => error.to_string(),
             Self::OtherCluster(cluster) => cluster.to_string(),
             Self::ClientAsPeer(name) => name.clone(),
@@ -120,7 +126,10 @@ pub(super) struct RefusalLog {
 
 impl RefusalLog {
     pub(super) const fn new(clock: TokioClock) -> Self {
-        Self { clock, told: Mutex::new(BTreeMap::new()) }
+        Self {
+            clock,
+            told: Mutex::new(BTreeMap::new()),
+        }
     }
 
     pub(super) fn tell(&self, remote: SocketAddr, refusal: &Refusal) {

@@ -34,7 +34,11 @@ pub fn bind(address: SocketAddr) -> Result<Arc<dyn AsyncUdpSocket>, BindError> {
 }
 
 fn bind_socket(address: SocketAddr) -> std::io::Result<Socket> {
-    let socket = Socket::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP))?;
+    let socket = Socket::new(
+        Domain::for_address(address),
+        Type::DGRAM,
+        Some(Protocol::UDP),
+    )?;
     if address.is_ipv6() {
         socket.set_only_v6(false)?;
     }
