@@ -17,6 +17,8 @@ mod operate;
 mod problem;
 mod server;
 mod tally;
+#[cfg(test)]
+mod tests;
 mod token;
 
 use std::{error::Error, fmt, sync::Arc};

@@ -7,6 +7,8 @@
 mod checker;
 mod client_stream;
 pub mod duration;
+#[cfg(test)]
+mod fakes;
 mod families;
 mod fault;
 mod http;

@@ -52,11 +52,16 @@ impl<'a> Deserialize<'a> for Value<'a> {
     }
 }
 
-/// What an object's members are read into.
+/// What an object's members, or an array's elements, are read into.
 pub(super) trait Members<'a> {
     /// Reads the value of one member. Errors are serde's own: not JSON.
     fn member<A: MapAccess<'a>>(&mut self, name: Cow<'a, str>, map: &mut A)
     -> Result<(), A::Error>;
+
+    /// Reads an array, if one is right here; the inner error says that none is.
+    fn elements<A: SeqAccess<'a>>(&mut self, seq: A) -> Result<Result<(), Value<'a>>, A::Error> {
+        ValueVisitor.visit_seq(seq).map(Err)
+    }
 }
 
 /// Reads an object into its members; the inner error is what stood there instead.
@@ -164,6 +169,6 @@ impl<'a, M: Members<'a>> Visitor<'a> for ObjectVisitor<'_, 'a, M> {
     }
 
     fn visit_seq<A: SeqAccess<'a>>(self, seq: A) -> Result<Self::Value, A::Error> {
-        ValueVisitor.visit_seq(seq).map(Err)
+        self.0.elements(seq)
     }
 }

@@ -1,8 +1,8 @@
 //! The body of a list of checks.
 
-use std::{borrow::Cow, fmt};
+use std::borrow::Cow;
 
-use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{DeserializeSeed as _, Deserializer, IgnoredAny, MapAccess, SeqAccess};
 
 use super::{
     Item, List,
@@ -13,7 +13,7 @@ use crate::{
     fault::Fault,
     http::{
         MAX_CHECKS,
-        json::{Members, Object},
+        json::{Members, Object, Value},
     },
 };
 
@@ -47,7 +47,16 @@ impl<'a> Members<'a> for ListBody<'a> {
         map: &mut A,
     ) -> Result<(), A::Error> {
         let put = match name.as_ref() {
-            "checks" => set(&mut self.checks, "checks", map.next_value_seed(ListSeed)?),
+            "checks" => {
+                let mut read = Elements::default();
+                let shape = map.next_value_seed(Object(&mut read))?;
+                let checks = match (shape, read.fault) {
+                    (Err(value), _) => Err(Fault::new("checks", value.describe(), LIST)),
+                    (Ok(()), Some(fault)) => Err(fault),
+                    (Ok(()), None) => Ok(read.checks),
+                };
+                set(&mut self.checks, "checks", checks)
+            }
             other => {
                 map.next_value::<IgnoredAny>()?;
                 Err(unknown("", other, "`checks` is the only field"))
@@ -58,32 +67,36 @@ impl<'a> Members<'a> for ListBody<'a> {
     }
 }
 
-struct ListSeed;
-
-impl<'a> DeserializeSeed<'a> for ListSeed {
-    type Value = List<'a>;
-
-    fn deserialize<D: Deserializer<'a>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
-        deserializer.deserialize_seq(self)
-    }
+/// The elements of a list of checks.
+#[derive(Default)]
+struct Elements<'a> {
+    checks: Vec<Item<'a>>,
+    fault: Option<Fault>,
 }
 
-impl<'a> Visitor<'a> for ListSeed {
-    type Value = List<'a>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(LIST)
+impl<'a> Members<'a> for Elements<'a> {
+    fn member<A: MapAccess<'a>>(&mut self, _: Cow<'a, str>, map: &mut A) -> Result<(), A::Error> {
+        map.next_value::<IgnoredAny>()?;
+        keep(
+            &mut self.fault,
+            Err(Fault::new("checks", "an object", LIST)),
+        );
+        Ok(())
     }
 
-    fn visit_seq<A: SeqAccess<'a>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
-        let mut checks = Vec::new();
+    fn elements<A: SeqAccess<'a>>(
+        &mut self,
+        mut seq: A,
+    ) -> Result<Result<(), Value<'a>>, A::Error> {
         while let Some(check) = seq.next_element_seed(AskSeed)? {
-            if checks.len() == MAX_CHECKS {
+            if self.checks.len() == MAX_CHECKS {
                 while seq.next_element::<IgnoredAny>()?.is_some() {}
-                return Ok(Err(Fault::new("checks", "more than 1000 checks", LIST)));
+                let wrong = format!("more than {MAX_CHECKS} checks");
+                self.fault = Some(Fault::new("checks", wrong, LIST));
+                break;
             }
-            checks.push(check);
+            self.checks.push(check);
         }
-        Ok(Ok(checks))
+        Ok(Ok(()))
     }
 }

@@ -1,0 +1,147 @@
+//! Rate limit headers: syntax, rounding, families.
+
+use tollgate_limit::{DecidedBy, Nanos, Verdict};
+
+use super::Tester;
+use crate::{
+    fakes::{ALLOWED, FakeChecker, REFUSED},
+    families::{Family, HeaderFamilies},
+    http::HttpConfig,
+};
+
+const API: &str = "{\"policy\":\"api\",\"attributes\":{\"api_key\":\"k1\"}}";
+const BOTH: &str = "{\"policy\":\"both\",\"attributes\":{\"ip\":\"a\"}}";
+
+fn saying(verdict: Verdict) -> Tester {
+    let tester = Tester::new();
+    tester.checker.can("per-key", verdict, DecidedBy::Owner);
+    tester
+}
+
+#[tokio::test]
+async fn an_admitted_check_tells_what_is_left() {
+    let answer = saying(ALLOWED).check(API).await;
+    assert_eq!(answer.header("x-ratelimit-limit"), Some("100"));
+    assert_eq!(answer.header("x-ratelimit-remaining"), Some("99"));
+    // 1 700 000 000.5 at the origin, 10 s on the clock, 60 s to go: up to the next whole second.
+    assert_eq!(answer.header("x-ratelimit-reset"), Some("1700000071"));
+    assert_eq!(
+        answer.header("ratelimit-policy"),
+        Some("\"per-key\";q=100;w=60")
+    );
+    assert_eq!(answer.header("ratelimit"), Some("\"per-key\";r=99;t=7"));
+    assert_eq!(answer.header("retry-after"), None);
+    assert_eq!(answer.header("tollgate-degraded"), None);
+}
+
+#[tokio::test]
+async fn waits_are_rounded_up_and_at_least_a_second() {
+    for (nanos, seconds) in [
+        (0, "1"),
+        (1, "1"),
+        (999_999_999, "1"),
+        (1_000_000_000, "1"),
+        (1_000_000_001, "2"),
+        (1_234_000_000, "2"),
+        (3_599_000_000_001, "3600"),
+    ] {
+        let retry_after = Some(Nanos::new(nanos));
+        let answer = saying(Verdict {
+            retry_after,
+            ..REFUSED
+        })
+        .check(API)
+        .await;
+        assert_eq!(answer.status, 429);
+        assert_eq!(answer.header("retry-after"), Some(seconds), "{nanos} ns");
+        let rate = format!("\"per-key\";r=0;t={seconds}");
+        assert_eq!(
+            answer.header("ratelimit"),
+            Some(rate.as_str()),
+            "{nanos} ns"
+        );
+        assert_eq!(
+            answer.json()["retry_after_ms"],
+            nanos.div_ceil(1_000_000),
+            "{nanos} ns"
+        );
+    }
+}
+
+#[tokio::test]
+async fn each_limit_is_a_member() {
+    let tester = Tester::new();
+    tester.checker.can(
+        "burst",
+        Verdict {
+            remaining: 9,
+            ..ALLOWED
+        },
+        DecidedBy::Owner,
+    );
+    let full = Verdict {
+        used: 0,
+        remaining: 100,
+        more_after: Nanos::ZERO,
+        ..ALLOWED
+    };
+    tester.checker.can("daily", full, DecidedBy::Fallback);
+    let answer = tester.check(BOTH).await;
+    // A window below a second is not told, and of a full quota no more will come.
+    let policy = "\"burst\";q=10, \"daily\";q=100;w=86400";
+    assert_eq!(answer.header("ratelimit-policy"), Some(policy));
+    assert_eq!(
+        answer.header("ratelimit"),
+        Some("\"burst\";r=9;t=7, \"daily\";r=100")
+    );
+    assert_eq!(answer.header("x-ratelimit-limit"), Some("10"));
+    assert_eq!(answer.header("x-ratelimit-remaining"), Some("9"));
+    assert_eq!(answer.header("tollgate-degraded"), Some("fallback"));
+}
+
+#[tokio::test]
+async fn numbers_stay_structured_fields_at_any_size() {
+    let limit = "{\"name\":\"l\",\"limit\":9007199254740992,\"window\":\"1001ms\"}";
+    let body = format!("{{\"limit\":{limit},\"key\":{{\"a\":1}}}}");
+    let answer = Tester::new().check(&body).await;
+    assert_eq!(
+        answer.header("ratelimit-policy"),
+        Some("\"l\";q=999999999999999;w=2")
+    );
+    assert_eq!(answer.header("x-ratelimit-limit"), Some("9007199254740992"));
+    let rate = answer.header("ratelimit").unwrap();
+    assert!(rate.starts_with("\"l\";r=999999999999999"), "{rate}");
+}
+
+#[tokio::test]
+async fn families_are_chosen_and_a_wait_is_always_told() {
+    for (families, x, draft) in [
+        (HeaderFamilies::default(), true, true),
+        (HeaderFamilies::NONE.with(Family::XRateLimit), true, false),
+        (HeaderFamilies::NONE.with(Family::Draft10), false, true),
+        (HeaderFamilies::NONE, false, false),
+    ] {
+        let checker = FakeChecker::with_families(families);
+        let tester = Tester::with(HttpConfig::default(), checker);
+        tester.checker.can("per-key", REFUSED, DecidedBy::Owner);
+        let answer = tester.check(API).await;
+        for name in [
+            "x-ratelimit-limit",
+            "x-ratelimit-remaining",
+            "x-ratelimit-reset",
+        ] {
+            assert_eq!(answer.header(name).is_some(), x, "{name} of {families:?}");
+        }
+        for name in ["ratelimit", "ratelimit-policy"] {
+            assert_eq!(
+                answer.header(name).is_some(),
+                draft,
+                "{name} of {families:?}"
+            );
+        }
+        assert_eq!(answer.header("retry-after"), Some("2"));
+    }
+    assert_eq!(Family::from_name("x-ratelimit"), Some(Family::XRateLimit));
+    assert_eq!(Family::from_name("draft-10"), Some(Family::Draft10));
+    assert_eq!(Family::from_name("none"), None);
+}
