@@ -15,6 +15,9 @@ use thiserror::Error;
 use tollgate_cluster::{ClusterName, Role};
 use tollgate_limit::NodeId;
 
+#[cfg(test)]
+mod tests;
+
 /// How long an authority is valid unless told otherwise: ten years.
 pub const AUTHORITY_SPAN: Duration = Duration::from_secs(3653 * DAY_SECONDS);
 /// How long a node's or client's certificate is valid unless told otherwise: one year.
@@ -173,6 +176,13 @@ impl Authority {
             certificate: self.certificate.clone(),
             key: self.issuer.key().serialize_pem(),
         }
+    }
+
+    /// The same authority, issuing for another cluster.
+    #[cfg(test)]
+    pub(crate) fn pretending(mut self, cluster: ClusterName) -> Self {
+        self.cluster = cluster;
+        self
     }
 
     /// A certificate for a node: as a server, and towards its peers.

@@ -19,6 +19,9 @@ mod publisher;
 mod timers;
 mod timing;
 
+#[cfg(test)]
+mod tests;
+
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;

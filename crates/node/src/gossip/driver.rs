@@ -208,6 +208,8 @@ impl Driver {
             Command::Renew => self.renew(now, "asked to"),
             Command::Leave(done) => self.leave(now, done),
             Command::Depart(done) => self.depart(now, done),
+            #[cfg(test)]
+            Command::Stall(span) => super::tests::stall(span),
         }
     }
 

@@ -21,6 +21,9 @@ pub(super) enum Command {
     Leave(oneshot::Sender<()>),
     /// Say goodbye and end.
     Depart(oneshot::Sender<()>),
+    /// Stand still, as a stopped process does.
+    #[cfg(test)]
+    Stall(std::time::Duration),
 }
 
 /// The number of a gossip connection in its pool; never used twice.

@@ -1,0 +1,142 @@
+//! Who is refused: one clear line each, and the cluster undisturbed.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use foca::Codec as _;
+use tokio::runtime::Runtime;
+use tollgate_cluster::ClusterName;
+
+use super::rig::{Member, Site, anywhere, lines, unix_seconds, wait_for_agreement, wait_for_line};
+use crate::{
+    certificates::{LEAF_SPAN, Validity},
+    gossip::{codec::GossipCodec, identity::Gossiped},
+    transport::close::CloseCode,
+};
+
+fn two(site: &Site) -> [Member; 2] {
+    let n1 = site.start("n1", anywhere(), &[]);
+    let n2 = site.start("n2", anywhere(), &[n1.address]);
+    wait_for_agreement(&[&n1, &n2], 2, Duration::from_secs(10));
+    [n1, n2]
+}
+
+/// The members that a node knows, and their placement.
+fn picture(member: &Member) -> (u64, usize, u64) {
+    let view = member.view();
+    (
+        view.placement.fingerprint(),
+        view.members.len(),
+        view.identity.generation,
+    )
+}
+
+fn runtime() -> Runtime {
+    Runtime::new().unwrap()
+}
+
+#[test]
+fn a_node_of_another_authority() {
+    let (site, foreign) = (Site::new("home"), Site::new("home"));
+    let [n1, n2] = two(&site);
+    let before = [picture(&n1), picture(&n2)];
+    let alien = foreign.start("alien-by-authority", anywhere(), &[n1.address]);
+    let remote = format!("remote={}", alien.address);
+    wait_for_line(&["refused a connection again", &remote]);
+    let told = lines(&["WARN", "refused a connection", &remote]);
+    assert_eq!(told.len(), 1, "{told:#?}");
+    let seed = format!("address={}", n1.address);
+    let own = lines(&["WARN", "a seed does not take this node in", &seed]);
+    assert_eq!(own.len(), 1, "{own:#?}");
+    assert_eq!(before, [picture(&n1), picture(&n2)]);
+}
+
+#[test]
+fn a_client_on_the_protocol_of_peers() {
+    let site = Site::new("clients");
+    let [n1, n2] = two(&site);
+    let before = [picture(&n1), picture(&n2)];
+    let validity = Validity::new(unix_seconds(), LEAF_SPAN);
+    let leaf = site.authority.issue_client("posing", validity).unwrap();
+    let credentials = site.unchecked("posing", &leaf);
+    let end = runtime().block_on(async {
+        let knocking = site.knock(&credentials);
+        let connection = knocking.connect_peer(&n1.view().identity).await.unwrap();
+        connection.closed().await
+    });
+    assert_eq!(CloseCode::of(&end), Some(CloseCode::Refused), "{end}");
+    let told = lines(&[
+        "WARN",
+        "refused a connection",
+        "it is a client, not a node",
+        "posing",
+    ]);
+    assert_eq!(told.len(), 1, "{told:#?}");
+    assert_eq!(before, [picture(&n1), picture(&n2)]);
+}
+
+#[test]
+fn a_node_of_another_cluster() {
+    let site = Site::new("ours");
+    let [n1, n2] = two(&site);
+    let before = [picture(&n1), picture(&n2)];
+    let other = ClusterName::new("others").unwrap();
+    let pretending = crate::certificates::Authority::from_pem(&site.authority.pem()).unwrap();
+    let other = Site {
+        cluster: site.cluster.clone(),
+        authority: pretending.pretending(other),
+    };
+    let credentials = site.unchecked("stray", &other.issue("stray"));
+    let end = runtime().block_on(async {
+        let knocking = site.knock(&credentials);
+        let dialled = knocking.connect_gossip(n1.address, None).await.unwrap();
+        dialled.connection.closed().await
+    });
+    assert_eq!(CloseCode::of(&end), Some(CloseCode::Refused), "{end}");
+    let told = lines(&[
+        "WARN",
+        "refused a connection",
+        "it is of another cluster",
+        "others",
+    ]);
+    assert_eq!(told.len(), 1, "{told:#?}");
+    assert_eq!(before, [picture(&n1), picture(&n2)]);
+}
+
+#[test]
+fn a_packet_whose_sender_is_not_the_node_of_the_certificate() {
+    let site = Site::new("liars");
+    let [n1, n2] = two(&site);
+    let before = [picture(&n1), picture(&n2)];
+    let credentials = site.credentials("liar", &site.issue("liar"));
+    // "n2 says: n2 is leaving", from the liar.
+    let mut forged = n2.view().identity.clone();
+    forged.generation += 1_000;
+    forged.phase = tollgate_wire::identity::Phase::Leaving;
+    let header = foca::Header {
+        src: Gossiped(forged),
+        src_incarnation: 0,
+        dst: Gossiped(n1.view().identity.clone()),
+        message: foca::Message::Announce,
+    };
+    let mut packet = Vec::new();
+    GossipCodec.encode_header(&header, &mut packet).unwrap();
+    let end = runtime().block_on(async {
+        let knocking = site.knock(&credentials);
+        let dialled = knocking.connect_gossip(n1.address, None).await.unwrap();
+        dialled
+            .connection
+            .send_datagram(Bytes::from(packet))
+            .unwrap();
+        dialled.connection.closed().await
+    });
+    assert_eq!(CloseCode::of(&end), Some(CloseCode::Malformed), "{end}");
+    let told = lines(&[
+        "WARN",
+        "refused a gossip packet",
+        "node_id=liar",
+        "claimed=n2",
+    ]);
+    assert_eq!(told.len(), 1, "{told:#?}");
+    assert_eq!(before, [picture(&n1), picture(&n2)]);
+}
