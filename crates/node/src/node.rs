@@ -7,6 +7,8 @@
 mod counter;
 mod report;
 mod tasks;
+#[cfg(test)]
+mod tests;
 
 use std::sync::{Arc, atomic::AtomicU64};
 

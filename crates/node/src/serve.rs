@@ -29,9 +29,6 @@ use crate::{
     view::View,
 };
 
-/// The most streams that a peer may open at once; the transport's bound is the same.
-pub(crate) const MAX_STREAMS: usize = 16;
-
 /// What owns this node's share of the keys.
 #[derive(Debug)]
 pub(crate) struct Owner {

@@ -69,7 +69,7 @@ pub(crate) async fn run(
             CloseCode::Replaced.close(&connection);
             match end {
                 End::Gone => return,
-                End::NewIdentity => continue,
+                End::NewAddress => continue,
                 End::Lost => {}
             }
         }
@@ -90,8 +90,8 @@ pub(crate) async fn run(
 enum End {
     /// The peer is no member any more.
     Gone,
-    /// The peer's process or address is another one.
-    NewIdentity,
+    /// The peer is reached elsewhere now.
+    NewAddress,
     /// The connection broke.
     Lost,
 }
@@ -132,8 +132,11 @@ async fn converse(
                 Err(_gone) => return End::Gone,
                 Ok(()) => {
                     let newest = identity.borrow_and_update();
-                    if newest.boot != peer.boot || newest.peer != peer.peer {
-                        return End::NewIdentity;
+                    // A restarted process at the same address breaks the old connection by itself,
+                    // and a connection that stands may be the new process's already.
+                    link.state.lock().give_backs.handle_owner(newest.boot);
+                    if newest.peer != peer.peer {
+                        return End::NewAddress;
                     }
                 }
             },

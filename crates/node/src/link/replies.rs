@@ -7,7 +7,7 @@ use tollgate_wire::{
     CodecError,
     peer::{GiveBack, PeerAsk, Reply, Request, Verdicts, put_request, read_reply, read_verdict},
 };
-use tracing::warn;
+use tracing::{debug, warn};
 
 use super::{Fingerprints, GIVE_BACK, Heard, Link, PING, late::Unwanted};
 use crate::clock::Clock as _;
@@ -126,8 +126,9 @@ impl Link {
                 put_request(body, &request)
             })
         });
-        // A full lane: the next tick sends it again.
-        drop(put);
+        if put.is_err() {
+            debug!(peer = %self.peer, "give-back waits: the next tick sends it again");
+        }
     }
 
     fn handle_pong(&self, fingerprints: Fingerprints) {

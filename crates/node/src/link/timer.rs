@@ -5,7 +5,7 @@ use std::sync::{Arc, Weak, atomic::Ordering};
 use tollgate_cluster::{Failure, Turn};
 use tollgate_limit::Nanos;
 use tollgate_wire::peer::{Request, put_request};
-use tracing::{info, warn};
+use tracing::{debug, info, warn};
 
 use super::{Heard, Link, PING, State};
 use crate::clock::Clock as _;
@@ -115,8 +115,9 @@ impl Link {
         let [lane, ..] = &self.lanes;
         let put = lane
             .put(|writer| writer.frame(PING, deadline, |body| put_request(body, &Request::Ping)));
-        // A full lane has a writer that is stuck: the next tick pings again.
-        drop(put);
+        if put.is_err() {
+            debug!(peer = %self.peer, "ping waits: the stream takes nothing");
+        }
     }
 
     /// Makes a turn of the breaker known.
