@@ -106,7 +106,7 @@ impl Link {
         match pushed {
             Ok(sequence) => self.send_give_back(sequence, charge),
             Err(error) => {
-                warn!(peer = %self.peer, %error, "a charge stays: the error is to refuse")
+                warn!(peer = %self.peer, %error, "a charge stays: the error is to refuse");
             }
         }
     }
