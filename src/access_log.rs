@@ -93,7 +93,11 @@ fn quoted(text: &str) -> Option<(Cow<'_, str>, &str)> {
             '\\' => (escaped, any) = (true, true),
             '"' => {
                 let (content, rest) = inner.split_at(at);
-                let content = if any { unescaped(content).into() } else { content.into() };
+                let content = if any {
+                    unescaped(content).into()
+                } else {
+                    content.into()
+                };
                 return Some((content, rest.get(1..).unwrap_or_default()));
             }
             _ => {}
@@ -107,7 +111,11 @@ fn unescaped(text: &str) -> String {
     let mut characters = text.chars().peekable();
     while let Some(character) = characters.next() {
         let quotes = character == '\\' && matches!(characters.peek(), Some('"' | '\\'));
-        out.push(if quotes { characters.next().unwrap_or(character) } else { character });
+        out.push(if quotes {
+            characters.next().unwrap_or(character)
+        } else {
+            character
+        });
     }
     out
 }
@@ -130,7 +138,9 @@ fn request_line(request: Cow<'_, str>) -> (Option<&str>, Option<Cow<'_, str>>) {
 
 fn split_request(line: &str) -> Option<(&str, &str)> {
     let (method, rest) = line.split_once(' ')?;
-    let target = rest.rsplit_once(' ').map_or(rest, |(target, _version)| target);
+    let target = rest
+        .rsplit_once(' ')
+        .map_or(rest, |(target, _version)| target);
     let path = target.split(['?', '#']).next().unwrap_or(target);
     let legal = method.bytes().all(|byte| byte.is_ascii_alphabetic());
     (legal && !method.is_empty() && !path.is_empty()).then_some((method, path))
@@ -142,7 +152,9 @@ fn present(value: Cow<'_, str>) -> Option<Cow<'_, str>> {
 
 /// A value that an attribute can have: control characters replaced, the end cut off where it is too long.
 fn fitting(value: &str) -> Cow<'_, str> {
-    let cut = value.get(..value.floor_char_boundary(MAX_VALUE_LENGTH)).unwrap_or_default();
+    let cut = value
+        .get(..value.floor_char_boundary(MAX_VALUE_LENGTH))
+        .unwrap_or_default();
     if cut.chars().any(char::is_control) {
         let replaced = cut.chars().map(|it| if it.is_control() { '?' } else { it });
         return Cow::Owned(replaced.collect());

@@ -9,7 +9,11 @@ use crate::http_client::NodeUrl;
 
 /// The command line of `tollgate`.
 #[derive(Debug, Parser)]
-#[command(name = "tollgate", version, about = "A distributed, exact rate limiter with no central store")]
+#[command(
+    name = "tollgate",
+    version,
+    about = "A distributed, exact rate limiter with no central store"
+)]
 pub struct Arguments {
     /// What to do.
     #[command(subcommand)]
@@ -103,7 +107,12 @@ pub struct ReplayArguments {
     #[arg(long, value_name = "FILE")]
     pub log: PathBuf,
     /// The nodes to ask, in turn
-    #[arg(long, value_name = "URL[,URL..]", value_delimiter = ',', default_value = "http://127.0.0.1:7600")]
+    #[arg(
+        long,
+        value_name = "URL[,URL..]",
+        value_delimiter = ',',
+        default_value = "http://127.0.0.1:7600"
+    )]
     pub to: Vec<NodeUrl>,
     /// The policy to check
     #[arg(long, default_value = "default")]

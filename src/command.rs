@@ -95,7 +95,9 @@ pub fn run(command: Command) -> Result<Exit, Failure> {
 
 /// Runs what waits for nodes on one thread: none of it computes.
 fn on_runtime(work: impl Future<Output = Result<Exit, Failure>>) -> Result<Exit, Failure> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
     let runtime = runtime.map_err(|error| Failure::Runtime(format!("cannot start: {error}")))?;
     runtime.block_on(work)
 }

@@ -31,7 +31,8 @@ impl FromStr for NodeUrl {
     fn from_str(text: &str) -> Result<Self, UrlError> {
         let uri: http::Uri = text.parse().map_err(|_error| UrlError)?;
         let authority = uri.authority().ok_or(UrlError)?;
-        let plain = uri.scheme_str() == Some("http") && uri.path_and_query().is_none_or(|path| path == "/");
+        let plain =
+            uri.scheme_str() == Some("http") && uri.path_and_query().is_none_or(|path| path == "/");
         if !plain || authority.as_str().contains('@') {
             return Err(UrlError);
         }
@@ -241,7 +242,9 @@ async fn open(url: &NodeUrl) -> Result<Open, CallError> {
     };
     let stream = TcpStream::connect(&url.target).await;
     let stream = stream.map_err(|error| failed(error.to_string()))?;
-    stream.set_nodelay(true).map_err(|error| failed(error.to_string()))?;
+    stream
+        .set_nodelay(true)
+        .map_err(|error| failed(error.to_string()))?;
     let shaken = handshake(TokioIo::new(stream)).await;
     let (sender, connection) = shaken.map_err(|error| failed(error.to_string()))?;
     // A failure shows at the sender.

@@ -33,7 +33,8 @@ pub(crate) struct Table {
 impl Table {
     /// Adds a row.
     pub(crate) fn row(&mut self, cells: impl IntoIterator<Item = impl ToString>) {
-        self.rows.push(cells.into_iter().map(|cell| cell.to_string()).collect());
+        self.rows
+            .push(cells.into_iter().map(|cell| cell.to_string()).collect());
     }
 
     /// Whether there is no row but the head.

@@ -17,8 +17,7 @@ use tollgate_api::{
     MemberView, MetricsSnapshot, Operator, Readiness, Switches,
 };
 use tollgate_limit::{
-    Attributes, CheckError, DecidedBy, Decision, Limit, LimitDecision, LimitSpec, Mode, Nanos,
-    Question, Subject, Tally,
+    Attributes, CheckError, DecidedBy, Limit, LimitDecision, LimitSpec, Nanos, Question,
 };
 use tollgate_node::{Clock as _, MemberReport, Node};
 
@@ -29,8 +28,6 @@ use crate::config::HeadersByPolicy;
 pub(crate) struct Edge {
     node: Arc<Node>,
     headers: HeadersByPolicy,
-    /// Of all inline limits together: each of them is gone after its check.
-    inline: Arc<Tally>,
     leaving: AtomicBool,
 }
 
@@ -39,7 +36,6 @@ impl Edge {
         Self {
             node,
             headers,
-            inline: Arc::default(),
             leaving: AtomicBool::new(false),
         }
     }
@@ -52,10 +48,15 @@ impl Edge {
     /// The limit that a query names, and the query's attributes.
     fn counter_of(&self, query: &CounterQuery) -> Result<Arc<Limit>, CounterError> {
         let policies = self.node.policies();
-        let policy = policies.policy(&query.policy).ok_or_else(|| CounterError::UnknownPolicy {
-            name: query.policy.clone(),
-        })?;
-        let limit = policy.limits().iter().find(|limit| limit.name() == query.limit);
+        let policy = policies
+            .policy(&query.policy)
+            .ok_or_else(|| CounterError::UnknownPolicy {
+                name: query.policy.clone(),
+            })?;
+        let limit = policy
+            .limits()
+            .iter()
+            .find(|limit| limit.name() == query.limit);
         limit.cloned().ok_or_else(|| CounterError::UnknownLimit {
             name: query.limit.clone(),
         })
@@ -72,24 +73,9 @@ impl Checker for Edge {
     }
 
     fn check(&self, now: Nanos, question: &Question<'_>) -> Result<Checked, CheckError> {
-        let checked = self.node.check(now, question)?;
-        let is_inline = matches!(question.subject, Subject::Inline { .. });
-        if !is_inline || question.mode == Mode::Peek {
-            return Ok(translated(checked));
-        }
-        Ok(match checked {
-            tollgate_node::Checked::Now(decision) => {
-                tally(&self.inline, &decision);
-                Checked::Now(decision)
-            }
-            tollgate_node::Checked::Later(later) => {
-                let inline = Arc::clone(&self.inline);
-                Checked::Later(Box::pin(async move {
-                    let decision = later.await;
-                    tally(&inline, &decision);
-                    decision
-                }))
-            }
+        Ok(match self.node.check(now, question)? {
+            tollgate_node::Checked::Now(decision) => Checked::Now(decision),
+            tollgate_node::Checked::Later(decision) => Checked::Later(decision),
         })
     }
 
@@ -99,19 +85,6 @@ impl Checker for Edge {
 
     fn headers(&self, policy: &str) -> HeaderFamilies {
         self.headers.get(policy).copied().unwrap_or_default()
-    }
-}
-
-fn translated(checked: tollgate_node::Checked) -> Checked {
-    match checked {
-        tollgate_node::Checked::Now(decision) => Checked::Now(decision),
-        tollgate_node::Checked::Later(decision) => Checked::Later(decision),
-    }
-}
-
-fn tally(tally: &Tally, decision: &Decision) {
-    for limit in &decision.limits {
-        tally.count(&limit.verdict, limit.decided_by);
     }
 }
 
@@ -144,11 +117,13 @@ impl Operator for Edge {
         } else {
             "the node is joining"
         };
-        Readiness::NotReady { why: why.to_owned() }
+        Readiness::NotReady {
+            why: why.to_owned(),
+        }
     }
 
     fn metrics(&self) -> MetricsSnapshot {
-        metrics::snapshot(&self.node, &self.inline)
+        metrics::snapshot(&self.node)
     }
 }
 
@@ -163,14 +138,21 @@ async fn counter(
             attributes.insert(name, value)?;
         }
     }
-    let absent = limit.key().iter().find(|name| attributes.value(name).is_none());
+    let absent = limit
+        .key()
+        .iter()
+        .find(|name| attributes.value(name).is_none());
     if let Some(attribute) = absent {
         return Err(CounterError::MissingAttribute {
             attribute: attribute.clone(),
         });
     }
     // All key attributes have a value, so there is a key.
-    let key = limit.key_of(&attributes).ok().flatten().ok_or(CounterError::Unreachable)?;
+    let key = limit
+        .key_of(&attributes)
+        .ok()
+        .flatten()
+        .ok_or(CounterError::Unreachable)?;
     let reading = node.counter(key, *limit.rule()).await;
     let reading = reading.map_err(|_unreachable| CounterError::Unreachable)?;
     Ok(CounterView {

@@ -2,11 +2,16 @@ use super::Entry;
 
 fn attributes(line: &str) -> Vec<(&'static str, String)> {
     let entry = Entry::parse(line).unwrap();
-    entry.attributes().map(|(name, value)| (name, value.into_owned())).collect()
+    entry
+        .attributes()
+        .map(|(name, value)| (name, value.into_owned()))
+        .collect()
 }
 
 fn pairs(list: &[(&'static str, &str)]) -> Vec<(&'static str, String)> {
-    list.iter().map(|(name, value)| (*name, (*value).to_owned())).collect()
+    list.iter()
+        .map(|(name, value)| (*name, (*value).to_owned()))
+        .collect()
 }
 
 #[test]
@@ -21,7 +26,10 @@ fn the_common_form_is_read() {
     ];
     assert_eq!(attributes(line), pairs(&wanted));
     let entry = Entry::parse(line).unwrap();
-    assert_eq!((entry.bytes, entry.time), (2326, "10/Oct/2000:13:55:36 -0700"));
+    assert_eq!(
+        (entry.bytes, entry.time),
+        (2326, "10/Oct/2000:13:55:36 -0700")
+    );
 }
 
 #[test]
@@ -42,7 +50,11 @@ fn the_combined_form_is_read_and_the_query_left_out() {
 fn a_request_that_was_none_has_no_method_or_path() {
     for request in ["-", "", r"\x16\x03\x01", "garbage"] {
         let line = format!(r#"10.0.0.1 - - [t] "{request}" 400 0 "-" "-""#);
-        assert_eq!(attributes(&line), pairs(&[("ip", "10.0.0.1"), ("status", "400")]), "{request}");
+        assert_eq!(
+            attributes(&line),
+            pairs(&[("ip", "10.0.0.1"), ("status", "400")]),
+            "{request}"
+        );
     }
 }
 

@@ -24,7 +24,9 @@ impl<'a> CheckBody<'a> {
         let attributes = attributes.into_iter();
         Self {
             policy,
-            attributes: attributes.map(|(name, value)| (name.into(), value.into().into())).collect(),
+            attributes: attributes
+                .map(|(name, value)| (name.into(), value.into().into()))
+                .collect(),
             cost: None,
             peek: false,
         }
@@ -78,6 +80,9 @@ pub(super) struct MemberAnswer {
 impl ClusterAnswer {
     /// Members that own slots.
     pub(super) fn active(&self) -> usize {
-        self.members.iter().filter(|member| member.phase == "active").count()
+        self.members
+            .iter()
+            .filter(|member| member.phase == "active")
+            .count()
     }
 }

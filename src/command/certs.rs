@@ -36,13 +36,18 @@ pub(super) const CLUSTER_FILE: &str = "cluster.toml";
 pub(super) fn init(arguments: &CertsInitArguments) -> Result<Exit, Failure> {
     let cluster = ClusterName::new(&arguments.cluster).ok_or_else(|| {
         let form = "1 to 63 characters of a-z, 0-9 and '-'";
-        Failure::Usage(format!("{:?} is not a cluster name; {form}", arguments.cluster))
+        Failure::Usage(format!(
+            "{:?} is not a cluster name; {form}",
+            arguments.cluster
+        ))
     })?;
     make_cluster(&arguments.out, &cluster, arguments.valid_for)?;
     for name in [AUTHORITY_CERTIFICATE, AUTHORITY_KEY, HASH_KEY, CLUSTER_FILE] {
         output::line(arguments.out.join(name).display())?;
     }
-    output::note("authority.key makes members: keep it off the nodes. hash.key and cluster.toml go to every node.");
+    output::note(
+        "authority.key makes members: keep it off the nodes. hash.key and cluster.toml go to every node.",
+    );
     Ok(Exit::Done)
 }
 
@@ -57,8 +62,16 @@ pub(super) fn make_cluster(
     let authority = authority.map_err(|error| failed(&error))?;
     let Pem { certificate, key } = authority.pem();
     files::write_new(&folder.join(AUTHORITY_KEY), &key, Readers::Owner)?;
-    files::write_new(&folder.join(AUTHORITY_CERTIFICATE), &certificate, Readers::Anyone)?;
-    files::write_new(&folder.join(HASH_KEY), &format!("{}\n", hash_key()?), Readers::Owner)?;
+    files::write_new(
+        &folder.join(AUTHORITY_CERTIFICATE),
+        &certificate,
+        Readers::Anyone,
+    )?;
+    files::write_new(
+        &folder.join(HASH_KEY),
+        &format!("{}\n", hash_key()?),
+        Readers::Owner,
+    )?;
     let text = format!("name = \"{cluster}\"\nhash_key_file = \"{HASH_KEY}\"\n");
     files::write_new(&folder.join(CLUSTER_FILE), &text, Readers::Anyone)?;
     Ok(authority)
@@ -77,7 +90,11 @@ pub(super) fn issue(arguments: &CertsIssueArguments) -> Result<Exit, Failure> {
             let pem = authority.issue_client(name, validity);
             (name, pem.map_err(|error| failed(&error))?)
         }
-        (None, None) => return Err(Failure::Usage("write --node ID or --client NAME".to_owned())),
+        (None, None) => {
+            return Err(Failure::Usage(
+                "write --node ID or --client NAME".to_owned(),
+            ));
+        }
     };
     for file in write_pem(&arguments.out, name, &pem)? {
         output::line(file.display())?;
@@ -102,7 +119,9 @@ fn issue_node(authority: &Authority, name: &str, validity: Validity) -> Result<P
         let form = "1 to 64 characters of A-Z, a-z, 0-9, '.', '_' and '-'";
         Failure::Usage(format!("{name:?} is not a node id; {form}"))
     })?;
-    authority.issue_node(&node, validity).map_err(|error| failed(&error))
+    authority
+        .issue_node(&node, validity)
+        .map_err(|error| failed(&error))
 }
 
 fn write_pem(folder: &Path, name: &str, pem: &Pem) -> Result<[PathBuf; 2], Failure> {

@@ -18,10 +18,17 @@ pub(super) async fn run(arguments: CheckArguments) -> Result<Exit, Failure> {
     body.peek = arguments.peek;
     let mut node = Connection::new(arguments.to);
     let call = Call::post("/v1/check", body.bytes());
-    let answer = node.call(call).await.map_err(|error| Failure::Unanswered(error.to_string()))?;
+    let answer = node
+        .call(call)
+        .await
+        .map_err(|error| Failure::Unanswered(error.to_string()))?;
     let text = String::from_utf8_lossy(&answer.body);
     let Ok(parsed) = serde_json::from_slice::<CheckAnswer>(&answer.body) else {
-        return Err(Failure::Unanswered(format!("{}: {}", answer.status, text.trim())));
+        return Err(Failure::Unanswered(format!(
+            "{}: {}",
+            answer.status,
+            text.trim()
+        )));
     };
     output::line(indented(&answer.body).as_deref().unwrap_or(&text))?;
     match (parsed.allowed, answer.status) {

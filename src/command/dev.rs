@@ -32,7 +32,11 @@ pub(super) async fn run(arguments: DevArguments) -> Result<Exit, Failure> {
         let layout = Layout::make(&arguments)?;
         let mut children = Children::start(&layout)?;
         if !arguments.json {
-            output::note(format_args!("starting {} nodes, files in {}", arguments.nodes, layout.folder()));
+            output::note(format_args!(
+                "starting {} nodes, files in {}",
+                arguments.nodes,
+                layout.folder()
+            ));
         }
         match first_event(&layout, &mut children, &mut stop).await {
             Event::Settled => {
@@ -99,7 +103,10 @@ async fn watch(layout: Layout, mut children: Children, mut stop: Stop) -> Result
 /// A failure that leaves the nodes' logs to be read.
 fn failed(layout: Layout, reason: &str) -> Failure {
     let folder = layout.keep();
-    Failure::Runtime(format!("{reason}; the nodes' logs are in {}", folder.display()))
+    Failure::Runtime(format!(
+        "{reason}; the nodes' logs are in {}",
+        folder.display()
+    ))
 }
 
 /// Being told to stop, by Ctrl-C or SIGTERM.

@@ -25,7 +25,9 @@ pub(super) fn write_new(path: &Path, text: &str, readers: Readers) -> Result<(),
     if readers == Readers::Owner {
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     }
-    let written = options.open(path).and_then(|mut file| file.write_all(text.as_bytes()));
+    let written = options
+        .open(path)
+        .and_then(|mut file| file.write_all(text.as_bytes()));
     written.map_err(|error| Failure::Usage(format!("{}: {error}", path.display())))
 }
 

@@ -39,7 +39,9 @@ pub(super) fn run(arguments: &NodeArguments) -> Result<Exit, Failure> {
     let seed = seed()?;
     let data = DataDir::open(&file.data_dir).map_err(|error| unusable(&error))?;
     let plan = Plan::new(file, &data, seed)?;
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
     let until_stdin_ends = arguments.until_stdin_ends;
     let exit = runtime.block_on(run_node(plan, data, until_stdin_ends));
     // Whatever still runs has had its time.

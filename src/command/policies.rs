@@ -20,7 +20,10 @@ pub(super) fn check(arguments: &PoliciesCheckArguments) -> Result<Exit, Failure>
     let policies = sorted(&file.policies);
     let limits: usize = policies.iter().map(|(_, limits)| limits.len()).sum();
     let path = arguments.file.display();
-    output::line(format_args!("{path}: valid, {limits} limits in {} policies", policies.len()))?;
+    output::line(format_args!(
+        "{path}: valid, {limits} limits in {} policies",
+        policies.len()
+    ))?;
     if !arguments.attributes.is_empty() {
         output::line(table(&policies, &attributes))?;
     }

@@ -76,7 +76,10 @@ impl Work {
 
     /// The next line and its number.
     fn next(&self) -> std::io::Result<Option<(u64, String)>> {
-        self.lines.lock().unwrap_or_else(PoisonError::into_inner).next()
+        self.lines
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .next()
     }
 }
 

@@ -8,20 +8,32 @@ use crate::{
 };
 
 pub(super) async fn run(arguments: StatusArguments) -> Result<Exit, Failure> {
-    let token = arguments.token_file.as_deref().map(files::read).transpose()?;
+    let token = arguments
+        .token_file
+        .as_deref()
+        .map(files::read)
+        .transpose()?;
     let mut node = Connection::new(arguments.to);
     let call = Call::read("/v1/cluster").with_token(token.as_deref().map(str::trim));
-    let answer = node.call(call).await.map_err(|error| Failure::Runtime(error.to_string()))?;
+    let answer = node
+        .call(call)
+        .await
+        .map_err(|error| Failure::Runtime(error.to_string()))?;
     let text = String::from_utf8_lossy(&answer.body);
     if !answer.status.is_success() {
-        return Err(Failure::Runtime(format!("{}: {}", answer.status, text.trim())));
+        return Err(Failure::Runtime(format!(
+            "{}: {}",
+            answer.status,
+            text.trim()
+        )));
     }
     if arguments.json {
         output::line(text.trim())?;
         return Ok(Exit::Done);
     }
-    let cluster: ClusterAnswer = serde_json::from_slice(&answer.body)
-        .map_err(|error| Failure::Runtime(format!("the node's answer is not understood: {error}")))?;
+    let cluster: ClusterAnswer = serde_json::from_slice(&answer.body).map_err(|error| {
+        Failure::Runtime(format!("the node's answer is not understood: {error}"))
+    })?;
     output::line(format_args!(
         "as {} sees it: {} active, placement {}",
         cluster.this,
@@ -34,7 +46,16 @@ pub(super) async fn run(arguments: StatusArguments) -> Result<Exit, Failure> {
 
 fn members(cluster: &ClusterAnswer) -> Table {
     let mut table = Table::default();
-    table.row(["node", "phase", "reachable", "slots", "weight", "peer", "http", "placement"]);
+    table.row([
+        "node",
+        "phase",
+        "reachable",
+        "slots",
+        "weight",
+        "peer",
+        "http",
+        "placement",
+    ]);
     for member in &cluster.members {
         let reachable = if member.reachable { "yes" } else { "no" };
         table.row([
@@ -45,7 +66,10 @@ fn members(cluster: &ClusterAnswer) -> Table {
             member.weight.to_string(),
             member.peer.to_string(),
             member.api.to_string(),
-            member.placement.clone().unwrap_or_else(|| "unknown".to_owned()),
+            member
+                .placement
+                .clone()
+                .unwrap_or_else(|| "unknown".to_owned()),
         ]);
     }
     table

@@ -175,6 +175,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("generation"), "many").unwrap();
         let opened = DataDir::open(folder.path()).unwrap();
-        assert!(matches!(opened.last_generation(), Err(DataDirError::Damaged { .. })));
+        assert!(matches!(
+            opened.last_generation(),
+            Err(DataDirError::Damaged { .. })
+        ));
     }
 }

@@ -45,9 +45,12 @@ fn variable(name: &'static str) -> Result<Option<String>, ConfigError> {
     let Some(value) = std::env::var_os(name).filter(|value| !value.is_empty()) else {
         return Ok(None);
     };
-    value.into_string().map(Some).map_err(|_value| ConfigError::Environment {
-        name,
-        wrong: "is not UTF-8".to_owned(),
-        right: "write it as UTF-8".to_owned(),
-    })
+    value
+        .into_string()
+        .map(Some)
+        .map_err(|_value| ConfigError::Environment {
+            name,
+            wrong: "is not UTF-8".to_owned(),
+            right: "write it as UTF-8".to_owned(),
+        })
 }

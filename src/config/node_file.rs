@@ -151,7 +151,12 @@ impl NodeFile {
 
 fn quic_settings(source: &Source, raw: &RawNode) -> Result<QuicSettings, ConfigError> {
     let table = raw.quic.get_ref();
-    let listen = parts::address(source, table.listen.as_ref(), "quic.listen", DEFAULTS.quic_listen)?;
+    let listen = parts::address(
+        source,
+        table.listen.as_ref(),
+        "quic.listen",
+        DEFAULTS.quic_listen,
+    )?;
     let advertise = parts::advertised(source, table.advertise.as_ref(), listen, raw.quic_span())?;
     let text = |path: &str| read_text(&source.resolve(path));
     Ok(QuicSettings {
@@ -167,17 +172,30 @@ fn quic_settings(source: &Source, raw: &RawNode) -> Result<QuicSettings, ConfigE
 fn timeouts(source: &Source, raw: &RawNode) -> Result<Timeouts, ConfigError> {
     let deadline = raw.check_deadline_ms.as_ref();
     let forward = raw.forward_timeout_ms.as_ref();
-    let check_deadline =
-        parts::millis(source, deadline, "check_deadline_ms", DEFAULTS.check_deadline_ms)?;
-    let forward_timeout =
-        parts::millis(source, forward, "forward_timeout_ms", DEFAULTS.forward_timeout_ms)?;
+    let check_deadline = parts::millis(
+        source,
+        deadline,
+        "check_deadline_ms",
+        DEFAULTS.check_deadline_ms,
+    )?;
+    let forward_timeout = parts::millis(
+        source,
+        forward,
+        "forward_timeout_ms",
+        DEFAULTS.forward_timeout_ms,
+    )?;
     if forward_timeout > check_deadline {
         let span = forward.or(deadline).map_or(0..0, toml::Spanned::span);
-        let wrong = format!("{} ms is longer than check_deadline_ms", forward_timeout.as_millis());
+        let wrong = format!(
+            "{} ms is longer than check_deadline_ms",
+            forward_timeout.as_millis()
+        );
         let right = format!("at most {}", check_deadline.as_millis());
         return Err(source.mistake(&span, "forward_timeout_ms", wrong, right));
     }
-    let join = raw.join_timeout.map_or(DEFAULTS.join_timeout, |span| Duration::from(span.0));
+    let join = raw
+        .join_timeout
+        .map_or(DEFAULTS.join_timeout, |span| Duration::from(span.0));
     Ok(Timeouts {
         check_deadline,
         forward: forward_timeout,

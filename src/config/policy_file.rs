@@ -110,7 +110,10 @@ fn add_limit(
     let table = raw.span();
     let raw = raw.into_inner();
     let spans = LimitSpans::of(&raw, table);
-    let policy = raw.policy.as_ref().map_or(DEFAULT_POLICY, |name| name.get_ref());
+    let policy = raw
+        .policy
+        .as_ref()
+        .map_or(DEFAULT_POLICY, |name| name.get_ref());
     check_policy_name(source, policy, spans.policy.clone())?;
     let policy = policy.to_owned();
     let name = raw.name.get_ref().clone();
@@ -134,12 +137,18 @@ fn spec_of(source: &Source, raw: RawLimit) -> Result<LimitSpec, ConfigError> {
     Ok(LimitSpec {
         fallback: fallback_of(source, raw.fallback.as_ref(), raw.share.as_ref())?,
         name: raw.name.into_inner(),
-        matches: raw.matches.into_iter().map(|(name, texts)| (name, texts.0)).collect(),
+        matches: raw
+            .matches
+            .into_iter()
+            .map(|(name, texts)| (name, texts.0))
+            .collect(),
         key: raw.key.map(Spanned::into_inner).unwrap_or_default(),
         algorithm: AlgorithmSpec::SlidingWindow {
             limit: raw.limit.get_ref().0,
             window: raw.window.get_ref().0,
-            slices: raw.slices.map_or(DEFAULT_SLICES, |slices| slices.get_ref().0),
+            slices: raw
+                .slices
+                .map_or(DEFAULT_SLICES, |slices| slices.get_ref().0),
             hard: raw.hard.is_some_and(Spanned::into_inner),
         },
         required: raw.required,
@@ -147,8 +156,13 @@ fn spec_of(source: &Source, raw: RawLimit) -> Result<LimitSpec, ConfigError> {
 }
 
 /// Algorithms that the design names and that this version does not have.
-const LATER_ALGORITHMS: [&str; 5] =
-    ["sliding-log", "fixed-window", "token-bucket", "leaky-bucket", "concurrency"];
+const LATER_ALGORITHMS: [&str; 5] = [
+    "sliding-log",
+    "fixed-window",
+    "token-bucket",
+    "leaky-bucket",
+    "concurrency",
+];
 
 fn check_algorithm(source: &Source, raw: Option<&Spanned<String>>) -> Result<(), ConfigError> {
     let Some(algorithm) = raw.filter(|name| name.get_ref() != "sliding-window") else {
@@ -206,12 +220,22 @@ fn headers_of(
         let (name, span) = (policy.name.get_ref().clone(), policy.name.span());
         if policies.policy(&name).is_none() {
             let right = "give it a [[limit]] with this policy, or remove it";
-            return Err(source.mistake(&span, "name", format!("policy {name:?} has no limit"), right));
+            return Err(source.mistake(
+                &span,
+                "name",
+                format!("policy {name:?} has no limit"),
+                right,
+            ));
         }
         let families = families_of(source, policy.headers)?;
         if headers.insert(name.clone(), families).is_some() {
             let right = "write one [[policy]] for each";
-            return Err(source.mistake(&span, "name", format!("policy {name:?} stands twice"), right));
+            return Err(source.mistake(
+                &span,
+                "name",
+                format!("policy {name:?} stands twice"),
+                right,
+            ));
         }
     }
     Ok(headers)
@@ -231,7 +255,10 @@ fn families_of(
             break;
         }
         let Some(family) = Family::from_name(name.get_ref()) else {
-            let wrong = format!("{:?} is not a family of headers in this version", name.get_ref());
+            let wrong = format!(
+                "{:?} is not a family of headers in this version",
+                name.get_ref()
+            );
             let right = "write \"x-ratelimit\", \"draft-10\", or \"none\" alone";
             return Err(source.mistake(&name.span(), "headers", wrong, right));
         };

@@ -33,7 +33,10 @@ impl Visitor<'_> for WholeVisitor {
     fn visit_i64<E: serde::de::Error>(self, value: i64) -> Result<Whole, E> {
         match u64::try_from(value) {
             Ok(number) => self.visit_u64(number),
-            Err(_) => Err(E::invalid_value(serde::de::Unexpected::Signed(value), &self)),
+            Err(_) => Err(E::invalid_value(
+                serde::de::Unexpected::Signed(value),
+                &self,
+            )),
         }
     }
 
@@ -101,7 +104,9 @@ impl<'de> Visitor<'de> for TextsVisitor {
             texts.push(text);
         }
         if texts.is_empty() {
-            return Err(A::Error::custom("an empty list matches nothing; name one pattern at least"));
+            return Err(A::Error::custom(
+                "an empty list matches nothing; name one pattern at least",
+            ));
         }
         Ok(Texts(texts))
     }

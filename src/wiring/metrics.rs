@@ -3,16 +3,16 @@
 use tollgate_api::{
     Breaker, LatencyHistogram, LimitMetrics, MetricsSnapshot, PeerMetrics, StoreMetrics,
 };
-use tollgate_limit::{StoreStats, Tally};
+use tollgate_limit::StoreStats;
 use tollgate_node::{LATENCY_BOUNDS_MICROS, LatencyReading, MemberReport, Node, PeerReport};
 use tollgate_wire::identity::Phase;
 
 /// All numbers as of now.
-pub(super) fn snapshot(node: &Node, inline: &Tally) -> MetricsSnapshot {
+pub(super) fn snapshot(node: &Node) -> MetricsSnapshot {
     let report = node.report();
     let members = |phase| count(&report.members, phase);
     MetricsSnapshot {
-        limits: limits(node, inline),
+        limits: limits(node),
         store: store(report.store),
         forward_latency: forward_latency(&report.peers),
         members_joining: members(Phase::Joining),
@@ -23,7 +23,7 @@ pub(super) fn snapshot(node: &Node, inline: &Tally) -> MetricsSnapshot {
     }
 }
 
-fn limits(node: &Node, inline: &Tally) -> Vec<LimitMetrics> {
+fn limits(node: &Node) -> Vec<LimitMetrics> {
     let policies = node.policies();
     let mut limits: Vec<_> = policies
         .iter()
@@ -35,7 +35,7 @@ fn limits(node: &Node, inline: &Tally) -> Vec<LimitMetrics> {
         })
         .collect();
     let mut all_inline = LimitMetrics::inline();
-    all_inline.add(inline);
+    all_inline.add(node.inline_tally());
     limits.push(all_inline);
     limits
 }
@@ -52,13 +52,20 @@ fn store(stats: StoreStats) -> StoreMetrics {
 }
 
 fn count(members: &[MemberReport], phase: Phase) -> u64 {
-    members.iter().map(|member| u64::from(member.identity.phase == phase)).sum()
+    members
+        .iter()
+        .map(|member| u64::from(member.identity.phase == phase))
+        .sum()
 }
 
 fn peer(report: PeerReport) -> PeerMetrics {
     PeerMetrics {
         node: report.node,
-        breaker: if report.is_usable { Breaker::Closed } else { Breaker::Open },
+        breaker: if report.is_usable {
+            Breaker::Closed
+        } else {
+            Breaker::Open
+        },
         forwarded: answered(&report.latencies).saturating_add(report.timeouts),
         timeouts: report.timeouts,
     }
@@ -69,13 +76,23 @@ fn answered(latencies: &LatencyReading) -> u64 {
 }
 
 /// The latencies of all peers together.
-#[expect(clippy::cast_precision_loss, reason = "a sum of latencies needs no nanosecond after months")]
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "a sum of latencies needs no nanosecond after months"
+)]
 fn forward_latency(peers: &[PeerReport]) -> LatencyHistogram {
-    let of_bucket = |at: usize| peers.iter().filter_map(|peer| peer.latencies.buckets.get(at)).sum();
+    let of_bucket = |at: usize| {
+        peers
+            .iter()
+            .filter_map(|peer| peer.latencies.buckets.get(at))
+            .sum()
+    };
     let bounds = LATENCY_BOUNDS_MICROS.iter().enumerate();
     let sum_nanos: u64 = peers.iter().map(|peer| peer.latencies.sum_nanos).sum();
     LatencyHistogram {
-        buckets: bounds.map(|(at, bound)| (*bound as f64 / 1e6, of_bucket(at))).collect(),
+        buckets: bounds
+            .map(|(at, bound)| (*bound as f64 / 1e6, of_bucket(at)))
+            .collect(),
         sum_seconds: sum_nanos as f64 / 1e9,
         count: peers.iter().map(|peer| answered(&peer.latencies)).sum(),
     }

@@ -1,1 +1,20 @@
-//! What needs the whole program: real processes, real sockets.
+//! What needs the whole program: real processes, real sockets, and the files of the repository.
+//!
+//! One binary, so that the program is linked once. Every wait is for a condition, with a deadline.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test that cannot go on has failed"
+)]
+
+mod broken_input;
+mod command_line;
+mod configuration;
+mod death;
+mod exact;
+mod harness;
+mod owner;
+mod pressure;
+mod tidy;

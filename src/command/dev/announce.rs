@@ -50,9 +50,18 @@ fn text(announcement: &Announcement<'_>) -> String {
     let mut table = Table::default();
     table.row(["node", "process", "http", "quic", "config"]);
     for node in &announcement.nodes {
-        table.row([node.id, &node.pid.to_string(), &node.http, &node.quic, &node.config]);
+        table.row([
+            node.id,
+            &node.pid.to_string(),
+            &node.http,
+            &node.quic,
+            &node.config,
+        ]);
     }
-    let first = announcement.nodes.first().map_or("", |node| node.http.as_str());
+    let first = announcement
+        .nodes
+        .first()
+        .map_or("", |node| node.http.as_str());
     format!(
         "{table}\n\nThe cluster is ready. Ask it:\n\n  \
          curl -i {first}/v1/check -H 'content-type: application/json' \

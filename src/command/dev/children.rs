@@ -67,7 +67,9 @@ impl Children {
                 child,
             };
             let end = children.end.subscribe();
-            children.waiting.spawn(async move { one.run(stdin, end).await });
+            children
+                .waiting
+                .spawn(async move { one.run(stdin, end).await });
         }
         Ok(children)
     }

@@ -63,7 +63,11 @@ impl Layout {
             });
         }
         for node in &nodes {
-            files::write_new(&node.config, &node_file(node, &nodes, arguments), Readers::Anyone)?;
+            files::write_new(
+                &node.config,
+                &node_file(node, &nodes, arguments),
+                Readers::Anyone,
+            )?;
         }
         Ok(Self { folder, nodes })
     }
@@ -77,7 +81,10 @@ impl Layout {
     pub(super) fn last_log_line(&self, id: &str) -> String {
         let log = fs::read_to_string(self.folder.path().join(format!("{id}.log")));
         let log = log.unwrap_or_default();
-        log.lines().last().unwrap_or("nothing was logged").to_owned()
+        log.lines()
+            .last()
+            .unwrap_or("nothing was logged")
+            .to_owned()
     }
 
     /// Leaves the folder where it is.
@@ -98,7 +105,9 @@ fn policies(file: Option<&Path>) -> Result<String, Failure> {
 
 fn node_file(node: &NodePlan, nodes: &[NodePlan], arguments: &DevArguments) -> String {
     let others = nodes.iter().filter(|other| other.id != node.id);
-    let seeds: Vec<_> = others.map(|other| format!("\"{}\"", other.ports.quic)).collect();
+    let seeds: Vec<_> = others
+        .map(|other| format!("\"{}\"", other.ports.quic))
+        .collect();
     let mut text = format!(
         "# Start this node again: tollgate node --config {config}\n\
          node_id = \"{id}\"\n\

@@ -5,7 +5,10 @@
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, UdpSocket};
 
-use rand::{RngExt as _, SeedableRng as _, rngs::{StdRng, SysRng}};
+use rand::{
+    RngExt as _, SeedableRng as _,
+    rngs::{StdRng, SysRng},
+};
 
 use crate::command::Failure;
 
@@ -32,21 +35,27 @@ pub(super) fn choose(base: u16, nodes: u16) -> Result<Vec<Ports>, Failure> {
     }
     (0..nodes)
         .map(|number| {
-            let http = number.checked_mul(STEP).and_then(|offset| base.checked_add(offset))?;
+            let http = number
+                .checked_mul(STEP)
+                .and_then(|offset| base.checked_add(offset))?;
             Some(Ports {
                 http: loopback(http),
                 quic: loopback(http.checked_add(1)?),
             })
         })
         .collect::<Option<_>>()
-        .ok_or_else(|| Failure::Usage(format!("--base-port {base} leaves no ports for {nodes} nodes")))
+        .ok_or_else(|| {
+            Failure::Usage(format!(
+                "--base-port {base} leaves no ports for {nodes} nodes"
+            ))
+        })
 }
 
 fn free(nodes: u16) -> Result<Vec<Ports>, Failure> {
     let mut chosen: Vec<Ports> = Vec::new();
     let random = StdRng::try_from_rng(&mut SysRng);
-    let mut random =
-        random.map_err(|error| Failure::Runtime(format!("the system has no randomness: {error}")))?;
+    let mut random = random
+        .map_err(|error| Failure::Runtime(format!("the system has no randomness: {error}")))?;
     for _ in 0..MAX_TRIES * usize::from(nodes) {
         if chosen.len() == usize::from(nodes) {
             return Ok(chosen);
@@ -79,7 +88,10 @@ mod tests {
     #[test]
     fn nodes_are_ten_ports_apart_and_quic_follows_http() {
         let ports = choose(7600, 3).unwrap();
-        let pairs: Vec<_> = ports.iter().map(|it| (it.http.port(), it.quic.port())).collect();
+        let pairs: Vec<_> = ports
+            .iter()
+            .map(|it| (it.http.port(), it.quic.port()))
+            .collect();
         assert_eq!(pairs, [(7600, 7601), (7610, 7611), (7620, 7621)]);
     }
 

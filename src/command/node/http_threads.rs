@@ -29,7 +29,9 @@ impl HttpThreads {
         for number in 1..processors.min(MAX_THREADS) {
             let (listener, http) = (listener.try_clone()?, Arc::clone(http));
             let shutdown = started.shutdown();
-            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build()?;
             let thread = thread::Builder::new().name(format!("http-{number}"));
             started.threads.push(thread.spawn(move || {
                 runtime.block_on(async {

@@ -24,7 +24,11 @@ impl Stop {
         Ok(Self {
             interrupt: signal(SignalKind::interrupt())?,
             terminate: signal(SignalKind::terminate())?,
-            stdin: if until_stdin_ends { Some(stdin_end()?) } else { None },
+            stdin: if until_stdin_ends {
+                Some(stdin_end()?)
+            } else {
+                None
+            },
         })
     }
 
@@ -46,13 +50,15 @@ impl Stop {
 
 /// Tells when standard input ends. On a thread that is never waited for: a read cannot be ended.
 fn stdin_end() -> io::Result<oneshot::Receiver<()>> {
-    let (end, ended) = oneshot::channel();
-    thread::Builder::new().name("stdin".to_owned()).spawn(move || {
-        let mut ignored = [0; 512];
-        let mut stdin = io::stdin().lock();
-        while stdin.read(&mut ignored).is_ok_and(|read| read > 0) {}
-        // Nobody listens any more: the process ends already.
-        drop(end.send(()));
-    })?;
+    let (end, ended) = oneshot::channel::<()>();
+    thread::Builder::new()
+        .name("stdin".to_owned())
+        .spawn(move || {
+            let mut ignored = [0; 512];
+            let mut stdin = io::stdin().lock();
+            while stdin.read(&mut ignored).is_ok_and(|read| read > 0) {}
+            // Ending the channel tells it, too.
+            drop(end);
+        })?;
     Ok(ended)
 }

@@ -43,7 +43,9 @@ impl Lines {
     pub(super) fn next(&mut self) -> io::Result<Option<(u64, String)>> {
         loop {
             let mut line = Vec::new();
-            let read = (&mut self.reader).take(MAX_LINE).read_until(b'\n', &mut line)?;
+            let read = (&mut self.reader)
+                .take(MAX_LINE)
+                .read_until(b'\n', &mut line)?;
             if read == 0 {
                 return Ok(None);
             }

@@ -158,16 +158,29 @@ impl Report {
         let mut limits = Table::default();
         limits.row(["limit", "admitted", "refused", "degraded"]);
         for (name, count) in &self.limits {
-            limits.row([name, &*shown(count.admitted), &shown(count.refused), &shown(count.degraded)]);
+            limits.row([
+                name,
+                &*shown(count.admitted),
+                &shown(count.refused),
+                &shown(count.degraded),
+            ]);
         }
         let mut clients = Table::default();
         clients.row(["most refused", "sent", "refused"]);
         for client in self.most_refused() {
             clients.row([client.client, &shown(client.sent), &shown(client.refused)]);
         }
-        sections.extend([limits, clients].into_iter().filter(|table| !table.is_bare()));
+        sections.extend(
+            [limits, clients]
+                .into_iter()
+                .filter(|table| !table.is_bare()),
+        );
         let mut texts: Vec<String> = sections.iter().map(Table::to_string).collect();
-        texts.extend(self.messages.iter().map(|message| format!("error: {message}")));
+        texts.extend(
+            self.messages
+                .iter()
+                .map(|message| format!("error: {message}")),
+        );
         texts.join("\n\n")
     }
 
@@ -185,7 +198,10 @@ impl Report {
         if self.unreadable > 0 {
             table.row(["unreadable lines".to_owned(), shown(self.unreadable)]);
         }
-        table.row(["seconds".to_owned(), format!("{:.1}", elapsed.as_secs_f64())]);
+        table.row([
+            "seconds".to_owned(),
+            format!("{:.1}", elapsed.as_secs_f64()),
+        ]);
         table
     }
 
@@ -194,7 +210,8 @@ impl Report {
             if self.clients.len() >= MAX_CLIENTS {
                 return None;
             }
-            self.clients.insert(client.to_owned(), ClientCount::default());
+            self.clients
+                .insert(client.to_owned(), ClientCount::default());
         }
         self.clients.get_mut(client)
     }

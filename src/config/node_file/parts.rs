@@ -2,10 +2,10 @@
 
 use std::{net::SocketAddr, ops::Range, time::Duration};
 
-use toml::Spanned;
 use tollgate_api::Token;
 use tollgate_limit::NodeId;
 use tollgate_node::{Clients, Seed};
+use toml::Spanned;
 
 use super::{
     HttpSettings, LogFormat, LogSettings,
@@ -51,10 +51,20 @@ pub(super) fn address(
     field: &str,
     default: &str,
 ) -> Result<SocketAddr, ConfigError> {
-    let (text, span) = raw.map_or((default, 0..0), |text| (text.get_ref().as_str(), text.span()));
-    let parsed = text.parse::<SocketAddr>().ok().filter(|address| address.port() != 0);
+    let (text, span) = raw.map_or((default, 0..0), |text| {
+        (text.get_ref().as_str(), text.span())
+    });
+    let parsed = text
+        .parse::<SocketAddr>()
+        .ok()
+        .filter(|address| address.port() != 0);
     parsed.ok_or_else(|| {
-        source.mistake(&span, field, format!("{text:?} is not an address"), ADDRESS_FORM)
+        source.mistake(
+            &span,
+            field,
+            format!("{text:?} is not an address"),
+            ADDRESS_FORM,
+        )
     })
 }
 
@@ -84,13 +94,22 @@ pub(super) fn http_settings(
     peer: SocketAddr,
 ) -> Result<HttpSettings, ConfigError> {
     let table = &raw.http;
-    let listen = address(source, table.listen.as_ref(), "http.listen", DEFAULTS.http_listen)?;
+    let listen = address(
+        source,
+        table.listen.as_ref(),
+        "http.listen",
+        DEFAULTS.http_listen,
+    )?;
     let advertise = match table.advertise.as_ref() {
         Some(_) => address(source, table.advertise.as_ref(), "http.advertise", "")?,
         None if listen.ip().is_unspecified() => SocketAddr::new(peer.ip(), listen.port()),
         None => listen,
     };
-    let token = table.token_file.as_ref().map(|path| token(source, path)).transpose()?;
+    let token = table
+        .token_file
+        .as_ref()
+        .map(|path| token(source, path))
+        .transpose()?;
     Ok(HttpSettings {
         listen,
         advertise,
@@ -100,9 +119,8 @@ pub(super) fn http_settings(
 
 fn token(source: &Source, path: &Spanned<String>) -> Result<Token, ConfigError> {
     let text = read_text(&source.resolve(path.get_ref()))?;
-    Token::new(text.trim()).map_err(|error| {
-        source.mistake(&path.span(), "http.token_file", error.to_string(), "")
-    })
+    Token::new(text.trim())
+        .map_err(|error| source.mistake(&path.span(), "http.token_file", error.to_string(), ""))
 }
 
 pub(super) fn seeds(source: &Source, raw: &[Spanned<String>]) -> Result<Vec<Seed>, ConfigError> {
@@ -127,7 +145,12 @@ fn seed(source: &Source, raw: &Spanned<String>) -> Result<Seed, ConfigError> {
     };
     parsed.ok_or_else(|| {
         let right = "\"10.0.0.1:7601\", or \"dns:host:7601\" for a name";
-        source.mistake(&raw.span(), "seeds", format!("{text:?} is not a seed"), right)
+        source.mistake(
+            &raw.span(),
+            "seeds",
+            format!("{text:?} is not a seed"),
+            right,
+        )
     })
 }
 
@@ -141,7 +164,12 @@ pub(super) fn clients(
         Some(("open", _)) => Ok(Clients::Open),
         Some((other, span)) => {
             let right = "write \"off\", \"certificate\" or \"open\"";
-            Err(source.mistake(&span, "quic.clients", format!("{other:?} is not known"), right))
+            Err(source.mistake(
+                &span,
+                "quic.clients",
+                format!("{other:?} is not known"),
+                right,
+            ))
         }
     }
 }
@@ -164,7 +192,10 @@ pub(super) fn log_settings(
     };
     let level = raw.and_then(|table| table.level.as_ref());
     if let Some(level) = level
-        && level.get_ref().parse::<tracing_subscriber::EnvFilter>().is_err()
+        && level
+            .get_ref()
+            .parse::<tracing_subscriber::EnvFilter>()
+            .is_err()
     {
         let wrong = format!("{:?} is not a level", level.get_ref());
         let right = "write \"error\", \"warn\", \"info\", \"debug\" or \"trace\"";
@@ -172,7 +203,9 @@ pub(super) fn log_settings(
     }
     Ok(LogSettings {
         format,
-        level: level.map_or(DEFAULTS.log_level, |level| level.get_ref()).to_owned(),
+        level: level
+            .map_or(DEFAULTS.log_level, |level| level.get_ref())
+            .to_owned(),
     })
 }
 
@@ -181,10 +214,18 @@ pub(super) fn weight(source: &Source, raw: Option<&Spanned<Whole>>) -> Result<u8
         return Ok(DEFAULTS.weight);
     };
     let number = weight.get_ref().0;
-    u8::try_from(number).ok().filter(|weight| *weight > 0).ok_or_else(|| {
-        let wrong = format!("{number} is out of range");
-        source.mistake(&weight.span(), "weight", wrong, "a whole number from 1 to 255")
-    })
+    u8::try_from(number)
+        .ok()
+        .filter(|weight| *weight > 0)
+        .ok_or_else(|| {
+            let wrong = format!("{number} is out of range");
+            source.mistake(
+                &weight.span(),
+                "weight",
+                wrong,
+                "a whole number from 1 to 255",
+            )
+        })
 }
 
 pub(super) fn max_memory_bytes(
@@ -197,7 +238,12 @@ pub(super) fn max_memory_bytes(
     }
     let span = raw.map_or(0..0, Spanned::span);
     let right = format!("a whole number from {MIN_MEMORY_MB} to {MAX_MEMORY_MB}");
-    Err(source.mistake(&span, "max_memory_mb", format!("{megabytes} is out of range"), right))
+    Err(source.mistake(
+        &span,
+        "max_memory_mb",
+        format!("{megabytes} is out of range"),
+        right,
+    ))
 }
 
 pub(super) fn millis(
