@@ -1,4 +1,5 @@
-//! What the simulator promises, on bare quinn: runs that repeat, and faults that strike.
+//! What the simulator promises, on bare quinn and on whole clusters: runs that repeat, and faults that
+//! strike. And what a cluster promises under such faults.
 #![allow(
     clippy::expect_used,
     clippy::panic,
@@ -6,7 +7,9 @@
     reason = "test code: a failure is the test's"
 )]
 
+mod cluster;
 mod credentials;
+mod decided_once;
 mod faults;
 mod mesh;
 mod repeats;
