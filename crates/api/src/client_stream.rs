@@ -6,6 +6,8 @@
 //! [`READ_LENGTH`] to be decided: a client that never reads is no longer read from.
 
 mod batch;
+#[cfg(test)]
+mod tests;
 
 use std::{io, pin::Pin, sync::Arc};
 

@@ -169,7 +169,7 @@ impl Scrape {
         let latency = &self.node.forward_latency;
         let told: u64 = latency.buckets.iter().map(|(_, count)| count).sum();
         let mut buckets = latency.buckets.clone();
-        buckets.push((f64::MAX, latency.count.saturating_sub(told)));
+        buckets.push((f64::INFINITY, latency.count.saturating_sub(told)));
         let count = latency.count.max(told);
         encoder.encode_histogram::<NoLabelSet>(latency.sum_seconds, count, &buckets, None)
     }

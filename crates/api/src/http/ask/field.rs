@@ -2,13 +2,14 @@
 
 use std::borrow::Cow;
 
-use tollgate_limit::Cost;
+use tollgate_limit::{Cost, MAX_UNITS};
 
 use crate::{fault::Fault, http::json::Value};
 
 /// The most characters of an unknown field's name that an error repeats.
 const MAX_REPEATED: usize = 64;
-const COST: &str = "a whole number from 0 to 9007199254740992";
+/// What is right for units, up to 2^53.
+pub(super) const UNITS: &str = "a whole number from 0 to 9007199254740992";
 
 /// Fills a field that may be given once.
 pub(super) fn set<T>(
@@ -61,9 +62,17 @@ pub(super) fn whole(field: &str, value: &Value<'_>, right: &'static str) -> Resu
     Err(Fault::new(field, value.describe(), right))
 }
 
+/// A number of units: a limit, or a cost.
+pub(super) fn units(field: &str, value: &Value<'_>) -> Result<u64, Fault> {
+    match whole(field, value, UNITS)? {
+        units if units <= MAX_UNITS => Ok(units),
+        _ => Err(Fault::new(field, value.describe(), UNITS)),
+    }
+}
+
 pub(super) fn cost(value: &Value<'_>) -> Result<Cost, Fault> {
-    let units = whole("cost", value, COST)?;
-    Cost::new(units).map_err(|_error| Fault::new("cost", value.describe(), COST))
+    let units = units("cost", value)?;
+    Cost::new(units).map_err(|_error| Fault::new("cost", value.describe(), UNITS))
 }
 
 /// The value of one of these names.

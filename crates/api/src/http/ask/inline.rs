@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde::de::{IgnoredAny, MapAccess};
 use tollgate_limit::{AlgorithmSpec, DEFAULT_SLICES, Fallback, LimitSpec, Nanos};
 
-use super::field::{keep, not_an_object, one_of, set, text, truth, unknown, whole};
+use super::field::{UNITS, keep, not_an_object, one_of, set, text, truth, units, unknown, whole};
 use crate::{
     duration,
     fault::Fault,
@@ -14,7 +14,6 @@ use crate::{
 
 const FIELDS: &str = "`name`, `limit`, `window`, `algorithm`, `slices`, `hard`, `fallback` and `share` are the fields";
 const WINDOW: &str = "a duration from \"1ms\" to \"3660d\", such as \"1m\" or \"1h30m\"";
-const LIMIT: &str = "a whole number from 0 to 9007199254740992";
 
 /// The members of `limit`, as they come.
 #[derive(Debug, Default)]
@@ -61,7 +60,7 @@ impl<'a> InlineBody<'a> {
         let name = self
             .name
             .ok_or_else(|| missing("limit.name", "a name such as \"login\""))?;
-        let limit = self.limit.ok_or_else(|| missing("limit.limit", LIMIT))?;
+        let limit = self.limit.ok_or_else(|| missing("limit.limit", UNITS))?;
         let window = self.window.ok_or_else(|| missing("limit.window", WINDOW))?;
         Ok(LimitSpec {
             name: name.into_owned(),
@@ -91,7 +90,7 @@ impl<'a> Members<'a> for InlineBody<'a> {
                 set(&mut self.name, "limit.name", name)
             }
             "limit" => {
-                let limit = whole("limit.limit", &map.next_value()?, LIMIT);
+                let limit = units("limit.limit", &map.next_value()?);
                 set(&mut self.limit, "limit.limit", limit)
             }
             "window" => set(&mut self.window, "limit.window", window(&map.next_value()?)),
