@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 use tollgate_limit::{NodeId, SLOT_COUNT, SlotId};
 
-use super::{MAX_MEMBERS, MemberIndex, Placement};
+use super::{
+    MAX_MEMBERS, Member, MemberIndex, Placement, Ranks, first_two, insert, score::Weighted,
+};
 
 fn node(number: usize) -> NodeId {
     NodeId::new(&format!("n{number}")).unwrap()
@@ -179,6 +181,24 @@ fn the_fingerprint_tells_sets_apart() {
     prints.sort_unstable();
     prints.dedup();
     assert_eq!(prints.len(), sets.len());
+}
+
+/// Ties never come up in practice; the rule must hold all the same, in builds and in changes.
+#[test]
+fn equal_scores_rank_by_node_id() {
+    let member = Member {
+        node: node(1),
+        weight: 1,
+    };
+    let equals = [Weighted::from(&member); 3];
+    let ranks = |owner, standby| Ranks {
+        owner: MemberIndex(owner),
+        standby: MemberIndex(standby),
+    };
+    assert_eq!(first_two(&equals, 7), ranks(0, 1));
+    for (before, joiner) in [(ranks(1, 2), 0), (ranks(0, 2), 1), (ranks(0, 1), 2)] {
+        assert_eq!(insert(&equals, 7, before, MemberIndex(joiner)), ranks(0, 1));
+    }
 }
 
 proptest! {
