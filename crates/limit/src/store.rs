@@ -10,6 +10,7 @@
 
 mod arena;
 mod cell;
+mod index;
 mod locked;
 mod pressure;
 mod shard;
@@ -34,13 +35,15 @@ pub const SHARD_COUNT: usize = 1024;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StoreConfig {
     /// Bytes for all counters, table and bookkeeping included; each shard has an equal part. Default
-    /// 256 MiB. Less than [`StoreConfig::MIN_BYTES`] counts as that.
+    /// 256 MiB. Clamped to [`StoreConfig::MIN_BYTES`] and [`StoreConfig::MAX_BYTES`].
     pub max_bytes: u64,
 }
 
 impl StoreConfig {
     /// The least that a store works with: room for a few counters of any kind in each shard.
     pub const MIN_BYTES: u64 = 8 * 1024 * 1024;
+    /// The most that a store makes use of: more counters have no handle.
+    pub const MAX_BYTES: u64 = 64 * 1024 * 1024 * 1024;
 }
 
 impl Default for StoreConfig {
@@ -104,7 +107,8 @@ impl Store {
     /// An empty store.
     #[must_use]
     pub fn new(config: &StoreConfig) -> Self {
-        let max_bytes = config.max_bytes.max(StoreConfig::MIN_BYTES);
+        let max_bytes = config.max_bytes;
+        let max_bytes = max_bytes.clamp(StoreConfig::MIN_BYTES, StoreConfig::MAX_BYTES);
         let budget = usize::try_from(max_bytes).unwrap_or(usize::MAX) / SHARD_COUNT;
         let shards = (0..SHARD_COUNT).map(|_| Padded(Mutex::new(Shard::new(budget))));
         Self {

@@ -4,12 +4,12 @@
 //! use has one handle in the table and every handle leads to a cell in use; what is allocated stays
 //! within the budget (`INV-BUDGET`), save for a table while it moves.
 
-use hashbrown::HashTable;
 use smallvec::SmallVec;
 
 use super::{
     arena::Arena,
     cell::{self, Wrote},
+    index::Index,
     pressure::Losses,
     standoff::Standoff,
 };
@@ -21,26 +21,38 @@ use crate::{
     window::{self, Reading},
 };
 
-/// The handle of a cell: its arena in the top six bits, its index in the others.
+/// The handle of a cell: its arena in six bits, its index in twenty.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Handle(u32);
 
 impl Handle {
-    const INDEX_BITS: u32 = 26;
-    /// Cells that an arena can have at most.
-    const MAX_CELLS: usize = 1 << Self::INDEX_BITS;
+    /// Cells that an arena can have at most. Ensured by [`StoreConfig::MAX_BYTES`].
+    ///
+    /// [`StoreConfig::MAX_BYTES`]: crate::StoreConfig::MAX_BYTES
+    pub(super) const MAX_CELLS: usize = 1 << Self::INDEX_BITS;
+    const INDEX_BITS: u32 = 20;
 
-    fn new(arena: usize, index: usize) -> Self {
+    pub(super) fn new(arena: usize, index: usize) -> Self {
         let arena = u32::try_from(arena).unwrap_or(0);
         let index = u32::try_from(index).unwrap_or(0);
         Self(arena.unbounded_shl(Self::INDEX_BITS) | index)
+    }
+
+    /// The handle of these 26 bits.
+    pub(super) const fn from_bits(bits: u32) -> Self {
+        Self(bits)
+    }
+
+    /// Its 26 bits.
+    pub(super) const fn bits(self) -> u32 {
+        self.0
     }
 
     fn arena(self) -> usize {
         usize::try_from(self.0 >> Self::INDEX_BITS).unwrap_or(usize::MAX)
     }
 
-    fn index(self) -> usize {
+    pub(super) fn index(self) -> usize {
         usize::try_from(self.0).unwrap_or(usize::MAX) % Self::MAX_CELLS
     }
 }
@@ -48,7 +60,7 @@ impl Handle {
 /// The counters of one 1024th of the key space.
 #[derive(Debug)]
 pub(super) struct Shard {
-    table: HashTable<Handle>,
+    index: Index,
     /// One for each cell length that was ever needed: at most as many as there are slice counts.
     arenas: SmallVec<[Arena; 1]>,
     pub(super) losses: Losses,
@@ -61,7 +73,7 @@ impl Shard {
     /// An empty shard that may allocate so many bytes, itself included.
     pub(super) fn new(budget: usize) -> Self {
         Self {
-            table: HashTable::new(),
+            index: Index::default(),
             arenas: SmallVec::new(),
             losses: Losses::default(),
             standoff: None,
@@ -71,7 +83,7 @@ impl Shard {
 
     /// Counters.
     pub(super) fn len(&self) -> usize {
-        self.table.len()
+        self.index.len()
     }
 
     /// Bytes allocated, itself included.
@@ -84,7 +96,7 @@ impl Shard {
         let cells = self.arenas.iter().map(Arena::bytes);
         cells
             .fold(list, usize::saturating_add)
-            .saturating_add(self.table.allocation_size())
+            .saturating_add(self.index.bytes())
             .saturating_add(
                 self.standoff
                     .as_ref()
@@ -196,7 +208,7 @@ impl Shard {
 
     /// Forgets all counters.
     pub(super) fn clear(&mut self) {
-        self.table = HashTable::new();
+        self.index = Index::default();
         self.arenas = SmallVec::new();
         self.standoff = None;
     }
@@ -212,25 +224,21 @@ impl Shard {
 
     /// Removes a cell; the last of its arena takes its place.
     pub(super) fn remove_cell(&mut self, handle: Handle) {
-        let Some(arena) = self.arenas.get_mut(handle.arena()) else {
-            return;
-        };
-        let Some(cell) = arena.cell(handle.index()) else {
+        let Some(cell) = cell_of(&self.arenas, handle) else {
             return;
         };
         let hash = cell::low_of(cell);
-        let Ok(entry) = self.table.find_entry(hash, |known| *known == handle) else {
+        let arenas = &self.arenas;
+        self.index
+            .remove(hash, handle, |known| hash_of(arenas, known));
+        let Some(arena) = self.arenas.get_mut(handle.arena()) else {
             return;
         };
-        entry.remove();
         if let Some(last) = arena.swap_remove(handle.index()) {
             let moved = Handle::new(handle.arena(), last);
             let hash = arena.cell(handle.index()).map_or(0, cell::low_of);
-            let entry = self.table.find_mut(hash, |known| *known == moved);
-            debug_assert!(entry.is_some(), "a cell in use has a handle");
-            if let Some(entry) = entry {
-                *entry = handle;
-            }
+            let known = self.index.replace(hash, moved, handle);
+            debug_assert!(known, "a cell in use has a handle");
         }
     }
 
@@ -238,15 +246,16 @@ impl Shard {
     pub(super) fn trim(&mut self) {
         self.arenas.iter_mut().for_each(Arena::trim);
         let arenas = &self.arenas;
-        let length = self.table.len();
-        self.table
-            .shrink_to(length, |handle| hash_of(arenas, *handle));
+        self.index.trim(|handle| hash_of(arenas, handle));
     }
 
     fn insert(&mut self, now: Nanos, key: KeyHash, rule: &SlidingWindow) -> &mut [u64] {
         let words = cell::words(rule.slices);
         self.make_room(now, words);
-        let at = self.arenas.iter().position(|arena| arena.words() == words);
+        let at = self
+            .arenas
+            .iter()
+            .position(|arena| arena.cell_length() == words);
         let at = at.unwrap_or_else(|| {
             self.arenas.push(Arena::new(words));
             self.arenas.len().saturating_sub(1)
@@ -260,8 +269,8 @@ impl Shard {
         }
         let arenas = &self.arenas;
         let handle = Handle::new(at, index);
-        self.table
-            .insert_unique(key.low(), handle, |known| hash_of(arenas, *known));
+        self.index
+            .insert(key.low(), handle, |known| hash_of(arenas, known));
         let arena = self.arenas.get_mut(at);
         arena
             .and_then(|arena| arena.cell_mut(index))
@@ -270,10 +279,10 @@ impl Shard {
 
     /// Evicts until one more cell of that many words fits.
     fn make_room(&mut self, now: Nanos, words: usize) {
-        while self.bytes_with_one_more(words) > self.budget && !self.table.is_empty() {
-            let before = self.table.len();
+        while self.bytes_with_one_more(words) > self.budget && self.index.len() > 0 {
+            let before = self.index.len();
             self.evict(now);
-            debug_assert!(self.table.len() < before, "an eviction frees a cell");
+            debug_assert!(self.index.len() < before, "an eviction frees a cell");
             if self.bytes_with_one_more(words) > self.budget {
                 self.trim();
             }
@@ -281,13 +290,10 @@ impl Shard {
     }
 
     fn bytes_with_one_more(&self, words: usize) -> usize {
-        let table = if self.table.len() < self.table.capacity() {
-            0
-        } else {
-            // It doubles; the smallest one has few buckets and the control bytes of a group.
-            self.table.allocation_size().max(SMALLEST_TABLE_BYTES)
-        };
-        let arena = self.arenas.iter().find(|arena| arena.words() == words);
+        let arena = self
+            .arenas
+            .iter()
+            .find(|arena| arena.cell_length() == words);
         let cells = arena.map_or_else(
             || {
                 let list = self
@@ -304,21 +310,22 @@ impl Shard {
             },
             Arena::bytes_for_one_more,
         );
-        self.bytes().saturating_add(table).saturating_add(cells)
+        let index = self.index.bytes_for_one_more();
+        self.bytes().saturating_add(index).saturating_add(cells)
     }
 
     fn find(&self, key: KeyHash, rule: &SlidingWindow) -> Option<&[u64]> {
         let arenas = &self.arenas;
-        let handle = self.table.find(key.low(), |handle| {
-            cell_of(arenas, *handle).is_some_and(|cell| cell::counts_for(cell, key, rule))
+        let handle = self.index.find(key.low(), |handle| {
+            cell_of(arenas, handle).is_some_and(|cell| cell::counts_for(cell, key, rule))
         })?;
-        cell_of(arenas, *handle)
+        cell_of(arenas, handle)
     }
 
     fn find_mut(&mut self, key: KeyHash, rule: &SlidingWindow) -> Option<&mut [u64]> {
         let arenas = &self.arenas;
-        let handle = *self.table.find(key.low(), |handle| {
-            cell_of(arenas, *handle).is_some_and(|cell| cell::counts_for(cell, key, rule))
+        let handle = self.index.find(key.low(), |handle| {
+            cell_of(arenas, handle).is_some_and(|cell| cell::counts_for(cell, key, rule))
         })?;
         let arena = self.arenas.get_mut(handle.arena())?;
         arena.cell_mut(handle.index())
@@ -327,8 +334,8 @@ impl Shard {
     /// A cell of a key, whatever its window.
     pub(super) fn any_cell_of(&self, key: KeyHash) -> Option<(Handle, &[u64])> {
         let arenas = &self.arenas;
-        let handle = *self.table.find(key.low(), |handle| {
-            cell_of(arenas, *handle).is_some_and(|cell| cell::has_key(cell, key))
+        let handle = self.index.find(key.low(), |handle| {
+            cell_of(arenas, handle).is_some_and(|cell| cell::has_key(cell, key))
         })?;
         Some((handle, cell_of(arenas, handle)?))
     }
@@ -377,9 +384,6 @@ fn cell_of(arenas: &[Arena], handle: Handle) -> Option<&[u64]> {
 fn hash_of(arenas: &[Arena], handle: Handle) -> u64 {
     cell_of(arenas, handle).map_or(0, cell::low_of)
 }
-
-/// At least what the first allocation of a table takes.
-const SMALLEST_TABLE_BYTES: usize = 64;
 
 #[cfg(test)]
 mod tests;

@@ -57,15 +57,13 @@ fn check(shard: &Shard) {
     let in_arenas: usize = shard.arenas.iter().map(|arena| arena.len()).sum();
     assert_eq!(shard.len(), in_arenas);
     for (handle, cell) in shard.cells() {
-        let mut found = shard
-            .table
-            .iter_hash(cell::low_of(cell))
-            .filter(|known| **known == handle);
-        assert!(found.next().is_some(), "{handle:?} has an entry");
-        assert!(found.next().is_none(), "{handle:?} has one entry");
+        let found = shard
+            .index
+            .find(cell::low_of(cell), |known| known == handle);
+        assert_eq!(found, Some(handle), "every cell has a handle");
     }
-    let reach = |handle: &Handle| cell_of(&shard.arenas, *handle).is_some();
-    assert!(shard.table.iter().all(reach));
+    let reach = |handle: Handle| cell_of(&shard.arenas, handle).is_some();
+    assert!(shard.index.iter().all(reach));
     for arena in &shard.arenas {
         arena.check();
     }
