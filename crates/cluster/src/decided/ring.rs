@@ -56,7 +56,7 @@ impl DecidedRing {
                 self.overwritten = self.overwritten.saturating_add(1);
                 break;
             }
-            self.grow(now);
+            self.grow();
         }
         let index = self.index_of(number);
         if let Some(place) = index.and_then(|index| self.places.get_mut(index)) {
@@ -103,15 +103,12 @@ impl DecidedRing {
     }
 
     /// Doubles the ring. Two numbers that had different places keep different ones.
-    fn grow(&mut self, now: Nanos) {
+    fn grow(&mut self) {
         let size = self.places.len().saturating_mul(2);
         let old = std::mem::replace(&mut self.places, vec![Place::default(); size]);
         for place in old {
-            let keeps = now.saturating_sub(place.at) <= self.keep;
             let index = place.number.and_then(|number| self.index_of(number));
-            if let Some(free) = index.and_then(|index| self.places.get_mut(index))
-                && keeps
-            {
+            if let Some(free) = index.and_then(|index| self.places.get_mut(index)) {
                 *free = place;
             }
         }

@@ -113,6 +113,24 @@ mod tests {
         assert_eq!(window.accept(5_000), Acceptance::TooOld);
     }
 
+    #[test]
+    fn a_jump_forgets_all_that_it_passes() {
+        for jump in [1, 1_000, WINDOW, WINDOW + 1, 5 * WINDOW] {
+            let mut window = GiveBackWindow::new();
+            assert!((0..WINDOW).all(|sequence| window.accept(sequence) == Acceptance::Fresh));
+            let highest = WINDOW - 1 + jump;
+            assert_eq!(window.accept(highest), Acceptance::Fresh);
+            let new = highest.saturating_sub(WINDOW - 1).max(WINDOW)..highest;
+            for sequence in new {
+                assert_eq!(
+                    window.accept(sequence),
+                    Acceptance::Fresh,
+                    "{sequence} after {jump}"
+                );
+            }
+        }
+    }
+
     proptest! {
         /// INV-GIVEN-BACK-ONCE, and nothing in the window is refused.
         #[test]
