@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, time::Duration};
 
-use clap::{Args, Parser, Subcommand};
+use clap::{ArgGroup, Args, Parser, Subcommand};
 use tollgate_api::duration;
 
 use crate::http_client::NodeUrl;
@@ -169,13 +169,13 @@ pub struct CertsInitArguments {
 
 /// Arguments of `tollgate certs issue`.
 #[derive(Debug, Args)]
-#[group(id = "holder", required = true, multiple = false)]
+#[command(group = ArgGroup::new("holder").required(true).args(["node", "client"]))]
 pub struct CertsIssueArguments {
     /// The node's id
-    #[arg(long, value_name = "ID", group = "holder")]
+    #[arg(long, value_name = "ID")]
     pub node: Option<String>,
     /// The client's name
-    #[arg(long, value_name = "NAME", group = "holder")]
+    #[arg(long, value_name = "NAME")]
     pub client: Option<String>,
     /// The folder with the authority, as `certs init` wrote it
     #[arg(long, value_name = "FOLDER", default_value = ".")]

@@ -25,17 +25,49 @@ const BODIES: [(&str, u16, &str); 16] = [
     ("not JSON", 400, "body"),
     ("[]", 400, ""),
     (r#"{"attributes": {"ip": "a"}, "costs": 1}"#, 400, "costs"),
-    (r#"{"policy": "none", "attributes": {"ip": "a"}}"#, 404, "none"),
+    (
+        r#"{"policy": "none", "attributes": {"ip": "a"}}"#,
+        404,
+        "none",
+    ),
     (r#"{"attributes": {"ip": "a"}, "cost": -1}"#, 400, "cost"),
-    (r#"{"attributes": {"ip": "a"}, "cost": 9223372036854775808}"#, 400, "cost"),
+    (
+        r#"{"attributes": {"ip": "a"}, "cost": 9223372036854775808}"#,
+        400,
+        "cost",
+    ),
     (r#"{"attributes": {"ip": "a"}, "cost": 1.5}"#, 400, "cost"),
     (r#"{"attributes": {"ip": "a"}, "cost": "1"}"#, 400, "cost"),
-    (r#"{"limit": {"name": "l", "limit": -1, "window": "1m"}, "key": {"u": "1"}}"#, 400, "limit"),
-    (r#"{"limit": {"name": "l", "limit": 5, "window": "0s"}, "key": {"u": "1"}}"#, 400, "window"),
-    (r#"{"limit": {"name": "l", "limit": 5, "window": 0}, "key": {"u": "1"}}"#, 400, "window"),
-    (r#"{"limit": {"name": "l", "limit": 5, "window": "7 parsecs"}, "key": {"u": "1"}}"#, 400, "window"),
-    (r#"{"limit": {"name": "l", "limit": 5, "window": "1m"}, "key": {"u": ""}}"#, 400, "u"),
-    (r#"{"limit": {"name": "l", "limit": 5, "window": "1m"}}"#, 400, "key"),
+    (
+        r#"{"limit": {"name": "l", "limit": -1, "window": "1m"}, "key": {"u": "1"}}"#,
+        400,
+        "limit",
+    ),
+    (
+        r#"{"limit": {"name": "l", "limit": 5, "window": "0s"}, "key": {"u": "1"}}"#,
+        400,
+        "window",
+    ),
+    (
+        r#"{"limit": {"name": "l", "limit": 5, "window": 0}, "key": {"u": "1"}}"#,
+        400,
+        "window",
+    ),
+    (
+        r#"{"limit": {"name": "l", "limit": 5, "window": "7 parsecs"}, "key": {"u": "1"}}"#,
+        400,
+        "window",
+    ),
+    (
+        r#"{"limit": {"name": "l", "limit": 5, "window": "1m"}, "key": {"u": ""}}"#,
+        400,
+        "u",
+    ),
+    (
+        r#"{"limit": {"name": "l", "limit": 5, "window": "1m"}}"#,
+        400,
+        "key",
+    ),
     (r#"{"attributes": {"ip": "a\u0000b"}}"#, 400, "ip"),
 ];
 
@@ -50,7 +82,10 @@ fn broken_input_is_told_and_harms_nothing() {
     for (body, status, word) in BODIES {
         let answer = node.call(json_call(body.as_bytes())).unwrap();
         assert_eq!(answer.status, status, "{body}: {}", answer.text);
-        assert_eq!(answer.headers["content-type"], "application/problem+json", "{body}");
+        assert_eq!(
+            answer.headers["content-type"], "application/problem+json",
+            "{body}"
+        );
         assert!(answer.text.contains(word), "{body}: {}", answer.text);
     }
     sizes_methods_and_types(&mut node);
@@ -88,17 +123,24 @@ fn raw_bytes(cluster: &Dev) {
     assert!(exchange(http, typed.as_bytes()).starts_with("HTTP/1.1 415"));
     let random = random_bytes(1000);
     let answer = exchange(http, &random);
-    assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 400"), "{answer}");
+    assert!(
+        answer.is_empty() || answer.starts_with("HTTP/1.1 400"),
+        "{answer}"
+    );
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     for length in [0, 1, 20, 1200] {
-        socket.send_to(&random_bytes(length), &cluster.nodes[0].quic).unwrap();
+        socket
+            .send_to(&random_bytes(length), &cluster.nodes[0].quic)
+            .unwrap();
     }
 }
 
 /// Sends bytes and reads to the end of the connection.
 fn exchange(address: &str, bytes: &[u8]) -> String {
     let mut stream = TcpStream::connect(address).unwrap();
-    stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+    stream
+        .set_read_timeout(Some(Duration::from_secs(30)))
+        .unwrap();
     stream.write_all(bytes).unwrap();
     stream.shutdown(std::net::Shutdown::Write).unwrap();
     let mut answer = Vec::new();

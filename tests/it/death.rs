@@ -33,7 +33,11 @@ fn a_killed_node_costs_no_check_and_comes_back() {
     let traffic = Traffic::start(&urls, RATE);
     let start = now();
     until("n2 decides checks", Duration::from_secs(10), || {
-        traffic.since(start).iter().any(|asked| asked.node == "n2").then_some(())
+        traffic
+            .since(start)
+            .iter()
+            .any(|asked| asked.node == "n2")
+            .then_some(())
     });
     send_signal(cluster.nodes[1].pid, Signal::Kill);
     let killed = now();
@@ -53,7 +57,9 @@ fn a_killed_node_costs_no_check_and_comes_back() {
     traffic.until_not_degraded(Duration::from_secs(5));
     let asked = traffic.end();
     all_were_answered(&asked);
-    let between = asked.iter().filter(|asked| asked.at > killed && asked.at < settled);
+    let between = asked
+        .iter()
+        .filter(|asked| asked.at > killed && asked.at < settled);
     let wrong = between.filter(|asked| asked.node == "n2" && !asked.is_degraded);
     assert_eq!(wrong.count(), 0, "the dead node decided");
 }
@@ -71,21 +77,32 @@ fn a_suspended_node_costs_no_check_and_counts_nothing_late() {
     let mut first = cluster.node(0);
     until("five seconds have passed", Duration::from_secs(20), || {
         let answer = first.check(&held).unwrap();
-        assert!(answer.status == 200 && answer.took < ALL_WITHIN, "{}", answer.text);
+        assert!(
+            answer.status == 200 && answer.took < ALL_WITHIN,
+            "{}",
+            answer.text
+        );
         (stopped.elapsed() >= Duration::from_secs(5)).then_some(())
     });
     send_signal(cluster.nodes[2].pid, Signal::Continue);
     let resumed = now();
     until("one placement of three", Duration::from_secs(10), || {
-        let seen: Vec<_> = (0..3).filter_map(|number| cluster.node(number).cluster()).collect();
+        let seen: Vec<_> = (0..3)
+            .filter_map(|number| cluster.node(number).cluster())
+            .collect();
         let all_active = seen.len() == 3 && seen.iter().all(|seen| seen.active().len() == 3);
-        let one = seen.windows(2).all(|pair| pair[0].placement == pair[1].placement);
+        let one = seen
+            .windows(2)
+            .all(|pair| pair[0].placement == pair[1].placement);
         (all_active && one).then_some(())
     });
     assert!(resumed.elapsed() < Duration::from_secs(10));
     traffic.until_not_degraded(Duration::from_secs(5));
     all_were_answered(&traffic.end());
-    assert!(used(&cluster, &held) <= before, "n3 counted what was answered without it");
+    assert!(
+        used(&cluster, &held) <= before,
+        "n3 counted what was answered without it"
+    );
 }
 
 /// A client whose key that node owns.
@@ -109,8 +126,17 @@ fn used(cluster: &Dev, ip: &str) -> u64 {
 }
 
 fn all_were_answered(asked: &[Asked]) {
-    let wrong: Vec<_> = asked.iter().filter(|it| !matches!(it.status, Ok(200 | 429))).collect();
-    assert!(wrong.is_empty(), "{} of {}: {:?}", wrong.len(), asked.len(), wrong[0]);
+    let wrong: Vec<_> = asked
+        .iter()
+        .filter(|it| !matches!(it.status, Ok(200 | 429)))
+        .collect();
+    assert!(
+        wrong.is_empty(),
+        "{} of {}: {:?}",
+        wrong.len(),
+        asked.len(),
+        wrong[0]
+    );
     let mut took: Vec<_> = asked.iter().map(|asked| asked.took).collect();
     took.sort_unstable();
     let slowest = took[took.len() - 1];

@@ -49,12 +49,25 @@ fn replayed(nodes: u16) {
     });
     let urls = cluster.urls();
     let log = log.display().to_string();
-    let output = run(&["replay", "--json", "--policy", "default", "--log", &log, "--to", &urls]);
+    let output = run(&[
+        "replay", "--json", "--policy", "default", "--log", &log, "--to", &urls,
+    ]);
     assert!(output.status.success(), "{}", text(&output.stderr));
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
-    let counts = ["sent", "admitted", "refused", "errors", "degraded", "unreadable"];
+    let counts = [
+        "sent",
+        "admitted",
+        "refused",
+        "errors",
+        "degraded",
+        "unreadable",
+    ];
     let counted = counts.map(|name| report[name].as_u64().unwrap());
-    assert_eq!(counted, [lines, admitted, lines - admitted, 0, 0, 0], "{report}");
+    assert_eq!(
+        counted,
+        [lines, admitted, lines - admitted, 0, 0, 0],
+        "{report}"
+    );
     assert_eq!(report["limits"][0]["admitted"], admitted);
     assert_eq!(cluster.end(), Some(0));
 }
@@ -85,7 +98,10 @@ fn expected(log: &PathBuf) -> (u64, u64) {
     for line in text.lines() {
         *clients.entry(line.split(' ').next().unwrap()).or_default() += 1;
     }
-    (clients.values().sum(), clients.values().map(|count| count.min(&20)).sum())
+    (
+        clients.values().sum(),
+        clients.values().map(|count| count.min(&20)).sum(),
+    )
 }
 
 #[test]
@@ -98,7 +114,10 @@ fn one_key_asked_everywhere_at_once_admits_its_limit() {
     let clients = (0..8).map(|client| {
         let urls: Vec<_> = cluster.nodes.iter().map(|node| node.http.clone()).collect();
         thread::spawn(move || {
-            let mut nodes: Vec<_> = urls.iter().map(|url| crate::harness::Node::new(url)).collect();
+            let mut nodes: Vec<_> = urls
+                .iter()
+                .map(|url| crate::harness::Node::new(url))
+                .collect();
             let mut admitted = 0;
             for number in 0..500 {
                 let place = (number + client) % nodes.len();
@@ -110,6 +129,9 @@ fn one_key_asked_everywhere_at_once_admits_its_limit() {
         })
     });
     let clients: Vec<_> = clients.collect();
-    let admitted: u64 = clients.into_iter().map(|client| client.join().unwrap()).sum();
+    let admitted: u64 = clients
+        .into_iter()
+        .map(|client| client.join().unwrap())
+        .sum();
     assert_eq!(admitted, 1000);
 }

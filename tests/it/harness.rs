@@ -8,7 +8,7 @@ mod wait;
 
 pub(crate) use self::{
     dev::{Dev, DevOptions, PATIENT},
-    node::{Answered, ClusterSeen, Node},
+    node::{Answered, Node},
     processes::{Signal, resident_bytes, send_signal},
     traffic::{Asked, Traffic},
     wait::{now, until},

@@ -31,7 +31,10 @@ fn the_owner_decides_and_every_node_tells_its_count() {
         assert!(["n1", "n3"].contains(&state.body["standby"].as_str().unwrap()));
     }
     let again = cluster.node(2).check(&ip).unwrap();
-    assert_eq!((&again.limit()["used"], &again.limit()["node"]), (&2.into(), &"n2".into()));
+    assert_eq!(
+        (&again.limit()["used"], &again.limit()["node"]),
+        (&2.into(), &"n2".into())
+    );
 }
 
 /// The first client whose key that node owns, and the answer to its first check.

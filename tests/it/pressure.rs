@@ -18,8 +18,15 @@ const HELD: &str = "192.0.2.1";
 #[test]
 fn a_flood_of_keys_does_not_reset_a_limit_of_twenty() {
     let (cluster, mut node) = flooded(20);
-    assert_eq!(evicted_at_limit(&mut node), 0, "keys below their limit go first");
-    assert!(node.metric("tollgate_store_evictions_total") > 0.0, "the flood was none");
+    assert_eq!(
+        evicted_at_limit(&mut node),
+        0,
+        "keys below their limit go first"
+    );
+    assert!(
+        node.metric("tollgate_store_evictions_total") > 0.0,
+        "the flood was none"
+    );
     drop(cluster);
 }
 
@@ -48,11 +55,20 @@ fn flooded(limit: u64) -> (Dev, Node) {
     for first in (0..KEYS).step_by(usize::try_from(BATCH).unwrap()) {
         flood(&mut node, first);
         let held = node.check(HELD).unwrap();
-        assert!(!held.is_allowed(), "the limit was reset after {first} keys: {}", held.text);
+        assert!(
+            !held.is_allowed(),
+            "the limit was reset after {first} keys: {}",
+            held.text
+        );
     }
     if let (Some(before), Some(after)) = (before, resident_bytes(process_id)) {
         let most = before + ((MEMORY_MB + SLACK_MB) << 20);
-        assert!(after < most, "{} MiB resident, {} before", after >> 20, before >> 20);
+        assert!(
+            after < most,
+            "{} MiB resident, {} before",
+            after >> 20,
+            before >> 20
+        );
     }
     (cluster, node)
 }
@@ -61,17 +77,23 @@ fn flood(node: &mut Node, first: u32) {
     let checks: Vec<Value> = (first..first + BATCH)
         .map(|number| json!({ "attributes": { "ip": format!("flood-{number}") } }))
         .collect();
-    let answer = node.post("/v1/checks", json!({ "checks": checks }).to_string()).unwrap();
+    let answer = node
+        .post("/v1/checks", json!({ "checks": checks }).to_string())
+        .unwrap();
     assert_eq!(answer.status, 200, "{}", answer.text);
 }
 
 fn evicted_at_limit(node: &mut Node) -> u64 {
     let metrics = node.get("/metrics").unwrap().text;
-    let line = metrics
-        .lines()
-        .find(|line| line.starts_with("tollgate_store_evictions_total") && line.contains("at_limit"));
+    let line = metrics.lines().find(|line| {
+        line.starts_with("tollgate_store_evictions_total") && line.contains("at_limit")
+    });
     let value: f64 = line.unwrap().rsplit(' ').next().unwrap().parse().unwrap();
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a count")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a count"
+    )]
     let count = value as u64;
     count
 }

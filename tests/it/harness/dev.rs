@@ -69,7 +69,14 @@ impl Dev {
         let policies = folder.path().join("policies.toml");
         fs::write(&policies, options.policies).unwrap();
         let mut child = tollgate()
-            .args(["dev", "--base-port", "0", "--json", "--nodes", &options.nodes.to_string()])
+            .args([
+                "dev",
+                "--base-port",
+                "0",
+                "--json",
+                "--nodes",
+                &options.nodes.to_string(),
+            ])
             .arg("--policies")
             .arg(&policies)
             .args(options.more)
@@ -107,7 +114,12 @@ impl Dev {
     /// Starts a node again that was killed.
     pub(crate) fn restart(&mut self, number: usize) {
         let config = &self.nodes[number].config;
-        let child = tollgate().arg("node").arg("--config").arg(config).stderr(Stdio::null()).spawn();
+        let child = tollgate()
+            .arg("node")
+            .arg("--config")
+            .arg(config)
+            .stderr(Stdio::null())
+            .spawn();
         self.restarted.push(child.unwrap());
     }
 
@@ -150,7 +162,11 @@ impl Drop for Dev {
 
 /// Whether the process still is that node: process ids are used again.
 fn is_node(node: &DevNode) -> bool {
-    let line = fs::read(Path::new("/proc").join(node.pid.to_string()).join("cmdline"));
+    let line = fs::read(
+        Path::new("/proc")
+            .join(node.pid.to_string())
+            .join("cmdline"),
+    );
     let config = node.config.display().to_string();
     line.is_ok_and(|line| String::from_utf8_lossy(&line).contains(&config))
 }

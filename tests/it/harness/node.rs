@@ -47,7 +47,9 @@ impl ClusterSeen {
 impl Answered {
     /// Whether the check was admitted.
     pub(crate) fn is_allowed(&self) -> bool {
-        self.body["allowed"].as_bool().unwrap_or_else(|| panic!("no decision: {}", self.text))
+        self.body["allowed"]
+            .as_bool()
+            .unwrap_or_else(|| panic!("no decision: {}", self.text))
     }
 
     /// The only limit of the answer.
@@ -64,7 +66,9 @@ impl Answered {
 
 impl Node {
     pub(crate) fn new(url: &str) -> Self {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build();
         Self {
             runtime: runtime.unwrap(),
             connection: Connection::new(url.parse().unwrap()),
@@ -92,7 +96,11 @@ impl Node {
         self.call(Call::read(path))
     }
 
-    pub(crate) fn post(&mut self, path: &str, body: impl Into<Vec<u8>>) -> Result<Answered, CallError> {
+    pub(crate) fn post(
+        &mut self,
+        path: &str,
+        body: impl Into<Vec<u8>>,
+    ) -> Result<Answered, CallError> {
         self.call(Call {
             method: Method::POST,
             path,
@@ -114,7 +122,10 @@ impl Node {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         Some(ClusterSeen {
             placement: text(&answer.body["placement"]),
-            phases: members.iter().map(|it| (text(&it["id"]), text(&it["phase"]))).collect(),
+            phases: members
+                .iter()
+                .map(|it| (text(&it["id"]), text(&it["phase"])))
+                .collect(),
         })
     }
 
@@ -122,8 +133,11 @@ impl Node {
     pub(crate) fn metric(&mut self, name: &str) -> f64 {
         let answer = self.get("/metrics").unwrap();
         let lines = answer.text.lines().filter(|line| {
-            line.strip_prefix(name).is_some_and(|rest| rest.starts_with(['{', ' ']))
+            line.strip_prefix(name)
+                .is_some_and(|rest| rest.starts_with(['{', ' ']))
         });
-        lines.filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok()).sum()
+        lines
+            .filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok())
+            .sum()
     }
 }

@@ -19,7 +19,10 @@ pub(crate) fn send_signal(process_id: u32, signal: Signal) {
         Signal::Continue => "-CONT",
         Signal::Terminate => "-TERM",
     };
-    let sent = Command::new("kill").args([name, &process_id.to_string()]).status().unwrap();
+    let sent = Command::new("kill")
+        .args([name, &process_id.to_string()])
+        .status()
+        .unwrap();
     assert!(sent.success(), "kill {name} {process_id}");
 }
 

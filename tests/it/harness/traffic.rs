@@ -61,7 +61,11 @@ impl Traffic {
     /// What was asked since then.
     pub(crate) fn since(&self, then: Instant) -> Vec<Asked> {
         let asked = self.asked.lock().unwrap();
-        asked.iter().filter(|asked| asked.at >= then).cloned().collect()
+        asked
+            .iter()
+            .filter(|asked| asked.at >= then)
+            .cloned()
+            .collect()
     }
 
     /// Waits until no answer of one whole second was degraded.
@@ -116,7 +120,10 @@ fn run_lane(
                 status: Ok(answer.status.as_u16()),
                 took,
                 is_degraded: answer.is_degraded(),
-                node: answer.limit()["node"].as_str().unwrap_or_default().to_owned(),
+                node: answer.limit()["node"]
+                    .as_str()
+                    .unwrap_or_default()
+                    .to_owned(),
             },
             Err(error) => Asked {
                 at,
@@ -131,7 +138,10 @@ fn run_lane(
 }
 
 /// Keeps the pace of the traffic.
-#[expect(clippy::disallowed_methods, reason = "the pace of traffic is no wait for a condition")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the pace of traffic is no wait for a condition"
+)]
 fn until_due(due: Instant) {
     thread::sleep(due.saturating_duration_since(now()));
 }

@@ -9,7 +9,10 @@ use std::{
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// What time it is.
-#[expect(clippy::disallowed_methods, reason = "tests of real processes measure real time")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "tests of real processes measure real time"
+)]
 pub(crate) fn now() -> Instant {
     Instant::now()
 }
@@ -18,14 +21,20 @@ pub(crate) fn now() -> Instant {
 ///
 /// # Panics
 /// After `within`, naming what was waited for.
-#[expect(clippy::disallowed_methods, reason = "between two looks at a condition")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "between two looks at a condition"
+)]
 pub(crate) fn until<T>(what: &str, within: Duration, mut look: impl FnMut() -> Option<T>) -> T {
     let start = now();
     loop {
         if let Some(found) = look() {
             return found;
         }
-        assert!(start.elapsed() < within, "waited {within:?} in vain: {what}");
+        assert!(
+            start.elapsed() < within,
+            "waited {within:?} in vain: {what}"
+        );
         thread::sleep(POLL_INTERVAL);
     }
 }

@@ -1,0 +1,116 @@
+//! The program's exit codes and what it prints, without a cluster.
+
+use std::fs;
+
+use crate::harness::{run, text};
+
+/// An address where nobody listens.
+const NOBODY: &str = "http://127.0.0.1:9";
+
+fn code(arguments: &[&str]) -> Option<i32> {
+    run(arguments).status.code()
+}
+
+#[test]
+fn wrong_arguments_exit_with_two() {
+    for arguments in [
+        &["fly"][..],
+        &["node"],
+        &["check", "ip"],
+        &["check", "--to", "https://127.0.0.1:7600", "ip=1"],
+        &["dev", "--nodes", "0"],
+        &["dev", "--check-deadline", "7 parsecs"],
+        &["certs", "issue"],
+        &["certs", "issue", "--node", "a", "--client", "b"],
+        &["certs", "init", "--cluster", "No Such Name"],
+        &["replay", "--log", "/nonexistent/access.log"],
+    ] {
+        assert_eq!(code(arguments), Some(2), "{arguments:?}");
+    }
+}
+
+#[test]
+fn a_node_that_cannot_be_reached_is_told_by_the_exit_code() {
+    assert_eq!(code(&["check", "--to", NOBODY, "ip=1"]), Some(2));
+    assert_eq!(code(&["health", "--to", NOBODY]), Some(1));
+    assert_eq!(code(&["status", "--to", NOBODY]), Some(3));
+}
+
+#[test]
+fn a_replay_without_a_node_counts_errors() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("access.log");
+    let line = "192.0.2.1 - - [17/May/2015:10:05:03 +0000] \"GET / HTTP/1.1\" 200 1\n";
+    fs::write(&log, format!("{line}not a line of a log\n{line}")).unwrap();
+    let output = run(&[
+        "replay",
+        "--json",
+        "--log",
+        &log.display().to_string(),
+        "--to",
+        NOBODY,
+    ]);
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let counts = ["sent", "admitted", "errors", "unreadable"].map(|name| &report[name]);
+    assert_eq!(counts, [2, 0, 2, 1], "{report}");
+}
+
+#[test]
+fn certificates_are_made_once_and_keys_are_private() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().display().to_string();
+    assert_eq!(
+        code(&["certs", "init", "--cluster", "demo", "--out", &path]),
+        Some(0)
+    );
+    let issue = [
+        "certs",
+        "issue",
+        "--node",
+        "n1",
+        "--authority",
+        &path,
+        "--out",
+        &path,
+    ];
+    assert_eq!(code(&issue), Some(0));
+    let key = fs::read(folder.path().join("n1.key")).unwrap();
+    assert_eq!(code(&issue), Some(2), "a key must not be overwritten");
+    assert_eq!(fs::read(folder.path().join("n1.key")).unwrap(), key);
+    #[cfg(unix)]
+    for name in ["authority.key", "hash.key", "n1.key"] {
+        use std::os::unix::fs::PermissionsExt as _;
+        let mode = fs::metadata(folder.path().join(name))
+            .unwrap()
+            .permissions()
+            .mode();
+        assert_eq!(mode & 0o077, 0, "{name} is readable by others");
+    }
+}
+
+#[test]
+fn policies_check_says_which_limits_match() {
+    let sample = concat!(env!("CARGO_MANIFEST_DIR"), "/cluster-config/policies.toml");
+    let output = run(&[
+        "policies",
+        "check",
+        sample,
+        "api_key=k1",
+        "plan=free",
+        "path=/v1/search",
+    ]);
+    let table = text(&output.stdout);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let row = |name: &str| {
+        table
+            .lines()
+            .find(|line| line.contains(name))
+            .unwrap()
+            .to_owned()
+    };
+    assert!(row("per-key").contains("counts by api_key"), "{table}");
+    assert!(
+        row("per-ip").contains("a key attribute is absent"),
+        "{table}"
+    );
+}
