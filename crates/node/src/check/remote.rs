@@ -172,7 +172,8 @@ impl Journey {
                     }
                     Ok(Heard::Verdicts(_) | Heard::Counter(_)) => (Failure::Timeout, None),
                     Ok(Heard::Failed(failure)) => (failure, Some(number)),
-                    Err(_link_is_gone) => (Failure::ConnectionLost, None),
+                    // The peer is no member any more. A new number might count twice.
+                    Err(_link_is_gone) => return GroupEnd::Unanswered(None),
                 },
             };
             now = self.node.clock.now();
