@@ -101,7 +101,7 @@ impl Cluster {
             let path = self.directory.join(name);
             fs::read(&path).with_context(|| format!("reading {}", path.display()))
         };
-        let trust = Trust::from_pem(&read("ca.pem")?)?;
+        let trust = Trust::from_pem(&read("authority.pem")?)?;
         let mut config = tollgate_client::ClientConfig::new(CLUSTER_NAME, Vec::new(), trust);
         config.credentials = Some(Credentials::from_pem(
             &read("client.pem")?,
