@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, time::Duration};
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use tollgate_bench::load::Volume;
 
@@ -22,6 +22,9 @@ pub(crate) struct BenchOptions {
     /// The `tollgate` program; without one beside this program, only the yardsticks are measured
     #[arg(long)]
     pub(crate) program: Option<PathBuf>,
+    /// What to measure
+    #[arg(long, value_enum, default_value_t = Scope::All)]
+    pub(crate) scope: Scope,
     /// Rounds; each measures every server once, and medians are over rounds
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u8).range(1..=100))]
     pub(crate) rounds: u8,
@@ -34,6 +37,15 @@ pub(crate) struct BenchOptions {
     /// The report as JSON
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// What to measure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Scope {
+    /// The program beside the yardsticks
+    All,
+    /// The yardsticks alone
+    Yardsticks,
 }
 
 /// What this process is, if not the bench.

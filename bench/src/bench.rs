@@ -11,7 +11,7 @@ use tokio::runtime::Builder;
 use tollgate_bench::load::{Answers, HttpLoad, QuicLoad, Volume, one_answer, whole_answer};
 
 use crate::{
-    arguments::BenchOptions,
+    arguments::{BenchOptions, Scope},
     children::Server,
     cluster::{self, Cluster},
     processor::Cores,
@@ -62,6 +62,9 @@ async fn measure(
 
 /// The program to measure: as told, else beside this one, else none.
 fn program(options: &BenchOptions) -> anyhow::Result<Option<PathBuf>> {
+    if options.scope == Scope::Yardsticks {
+        return Ok(None);
+    }
     if let Some(program) = &options.program {
         return Ok(Some(program.clone()));
     }
