@@ -1,6 +1,6 @@
 //! The command line.
 
-use std::{path::PathBuf, time::Duration};
+use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
 use clap::{ArgGroup, Args, Parser, Subcommand};
 use tollgate_api::duration;
@@ -35,6 +35,8 @@ pub enum Command {
     Status(StatusArguments),
     /// Exit with 0 if a node is ready, with 1 if it is not
     Health(HealthArguments),
+    /// Put load on a running cluster and report latencies
+    Bench(BenchArguments),
     /// Make a cluster's certificates
     #[command(subcommand)]
     Certs(CertsCommand),
@@ -117,6 +119,47 @@ pub struct ReplayArguments {
     /// The policy to check
     #[arg(long, default_value = "default")]
     pub policy: String,
+    /// Print one line of JSON instead of a table
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `tollgate bench`.
+#[derive(Debug, Args)]
+pub struct BenchArguments {
+    /// The node to load over HTTP
+    #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:7600")]
+    pub to: NodeUrl,
+    /// The node to load over QUIC instead
+    #[arg(long, value_name = "ADDRESS", requires = "authority")]
+    pub quic: Option<SocketAddr>,
+    /// For QUIC: the authority's certificate
+    #[arg(long, value_name = "FILE")]
+    pub authority: Option<PathBuf>,
+    /// For QUIC: a client's certificate
+    #[arg(long, value_name = "FILE", requires = "key")]
+    pub certificate: Option<PathBuf>,
+    /// For QUIC: the client's key
+    #[arg(long, value_name = "FILE", requires = "certificate")]
+    pub key: Option<PathBuf>,
+    /// For QUIC: the cluster's name
+    #[arg(long, value_name = "NAME", default_value = "dev")]
+    pub cluster: String,
+    /// The policy to check; its limits count by `ip`
+    #[arg(long, default_value = "default")]
+    pub policy: String,
+    /// How many clients ask in turn
+    #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub clients: u32,
+    /// Connections; 32 over HTTP, 1 over QUIC
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..=4096))]
+    pub connections: Option<u16>,
+    /// For QUIC: checks in flight on each connection
+    #[arg(long, default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=4096))]
+    pub in_flight: u16,
+    /// How long
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..=3600))]
+    pub seconds: u16,
     /// Print one line of JSON instead of a table
     #[arg(long)]
     pub json: bool,

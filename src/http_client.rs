@@ -25,6 +25,14 @@ pub struct NodeUrl {
     target: String,
 }
 
+impl NodeUrl {
+    /// Host and port, to connect to.
+    #[must_use]
+    pub fn target(&self) -> &str {
+        &self.target
+    }
+}
+
 impl FromStr for NodeUrl {
     type Err = UrlError;
 

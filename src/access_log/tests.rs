@@ -1,3 +1,5 @@
+//! Lines of both forms, and lines of neither.
+
 use super::Entry;
 
 fn attributes(line: &str) -> Vec<(&'static str, String)> {

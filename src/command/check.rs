@@ -38,7 +38,7 @@ pub(super) async fn run(arguments: CheckArguments) -> Result<Exit, Failure> {
     }
 }
 
-/// The same JSON with one member a line, in the order that it came in.
+/// The same JSON with one member a line.
 fn indented(body: &[u8]) -> Option<String> {
     let value: serde_json::Value = serde_json::from_slice(body).ok()?;
     serde_json::to_string_pretty(&value).ok()

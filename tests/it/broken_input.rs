@@ -141,8 +141,9 @@ fn exchange(address: &str, bytes: &[u8]) -> String {
     stream
         .set_read_timeout(Some(Duration::from_secs(30)))
         .unwrap();
-    stream.write_all(bytes).unwrap();
-    stream.shutdown(std::net::Shutdown::Write).unwrap();
+    // The node may have closed the connection already; what it said before that is still read.
+    drop(stream.write_all(bytes));
+    drop(stream.shutdown(std::net::Shutdown::Write));
     let mut answer = Vec::new();
     // A reset after the answer is an end, too.
     drop(stream.read_to_end(&mut answer));

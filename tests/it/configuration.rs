@@ -23,6 +23,7 @@ fn told(policies: &str) -> String {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a table of mistakes")]
 fn a_mistake_in_policies_names_line_field_and_right_form() {
     let head = "[[limit]]\nname = \"a\"\n";
     let numbers = "limit = 5\nwindow = \"1m\"\n";

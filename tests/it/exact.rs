@@ -1,6 +1,11 @@
 //! P1, over real processes: counts are exact whatever node is asked, at any concurrency.
 
-use std::{collections::HashMap, fs, path::PathBuf, thread};
+use std::{
+    collections::HashMap,
+    fs,
+    path::{Path, PathBuf},
+    thread,
+};
 
 use serde_json::Value;
 
@@ -39,7 +44,7 @@ fn replayed(nodes: u16) {
     let folder = tempfile::tempdir().unwrap();
     let log = log(folder.path().join("access.log"));
     let (lines, admitted) = expected(&log);
-    if log == PathBuf::from(REAL_LOG) {
+    if log == Path::new(REAL_LOG) {
         assert_eq!((lines, admitted), (10_000, REAL_ADMITTED));
     }
     let cluster = Dev::start(&DevOptions {
@@ -92,7 +97,7 @@ fn log(generated: PathBuf) -> PathBuf {
 }
 
 /// Lines of a log, and how many of them 20 for each client admits.
-fn expected(log: &PathBuf) -> (u64, u64) {
+fn expected(log: &Path) -> (u64, u64) {
     let text = fs::read_to_string(log).unwrap();
     let mut clients: HashMap<&str, u64> = HashMap::new();
     for line in text.lines() {
@@ -111,9 +116,10 @@ fn one_key_asked_everywhere_at_once_admits_its_limit() {
         policies: &PER_IP.replace("limit = 20", "limit = 1000"),
         more: &PATIENT,
     });
-    let clients = (0..8).map(|client| {
+    let mut clients = Vec::new();
+    for client in 0..8 {
         let urls: Vec<_> = cluster.nodes.iter().map(|node| node.http.clone()).collect();
-        thread::spawn(move || {
+        clients.push(thread::spawn(move || {
             let mut nodes: Vec<_> = urls
                 .iter()
                 .map(|url| crate::harness::Node::new(url))
@@ -126,9 +132,8 @@ fn one_key_asked_everywhere_at_once_admits_its_limit() {
                 admitted += u64::from(answer.is_allowed());
             }
             admitted
-        })
-    });
-    let clients: Vec<_> = clients.collect();
+        }));
+    }
     let admitted: u64 = clients
         .into_iter()
         .map(|client| client.join().unwrap())

@@ -7,7 +7,7 @@ mod traffic;
 mod wait;
 
 pub(crate) use self::{
-    dev::{Dev, DevOptions, PATIENT},
+    dev::{Dev, DevOptions, PATIENT, is_node},
     node::{Answered, Node},
     processes::{Signal, resident_bytes, send_signal},
     traffic::{Asked, Traffic},

@@ -13,6 +13,7 @@ mod broken_input;
 mod command_line;
 mod configuration;
 mod death;
+mod dev;
 mod exact;
 mod harness;
 mod owner;

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{Dev, DevOptions, Node, resident_bytes};
+use crate::harness::{Dev, DevOptions, Node, PATIENT, resident_bytes};
 
 /// Keys of the flood.
 const KEYS: u32 = 1_000_000;
@@ -44,7 +44,7 @@ fn flooded(limit: u64) -> (Dev, Node) {
         policies: &format!(
             "[[limit]]\nname = \"per-ip\"\nkey = [\"ip\"]\nlimit = {limit}\nwindow = \"1h\"\n"
         ),
-        more: &["--max-memory-mb", "16"],
+        more: &[&["--max-memory-mb", "16"], &PATIENT[..]].concat(),
     });
     let mut node = cluster.node(0);
     for _ in 0..limit {

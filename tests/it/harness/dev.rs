@@ -17,7 +17,7 @@ use super::{
     node::{ClusterSeen, Node},
     processes::{Signal, send_signal},
     tollgate,
-    wait::until,
+    wait::{now, until},
 };
 
 /// How long a cluster may take to start: machines that test are busy.
@@ -40,16 +40,16 @@ pub(crate) const PATIENT: [&str; 4] = ["--check-deadline", "5s", "--forward-time
 #[derive(Debug)]
 pub(crate) struct Dev {
     child: Child,
+    pub(crate) folder: PathBuf,
     pub(crate) nodes: Vec<DevNode>,
     /// Nodes that a test has started again.
     restarted: Vec<Child>,
     _policies: TempDir,
 }
 
-/// A node, as `dev` tells of it.
+/// A node, as `dev` tells of it; its name is `n1`, `n2` and so on.
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct DevNode {
-    pub(crate) id: String,
     pub(crate) pid: u32,
     pub(crate) http: String,
     pub(crate) quic: String,
@@ -89,6 +89,7 @@ impl Dev {
         assert_eq!(announced.nodes.len(), usize::from(options.nodes));
         Self {
             child,
+            folder: announced.dir,
             nodes: announced.nodes,
             restarted: Vec::new(),
             _policies: folder,
@@ -132,7 +133,9 @@ impl Dev {
         is_so: impl Fn(&ClusterSeen) -> bool,
     ) {
         let mut node = self.node(number);
-        until(what, within, || node.cluster().filter(&is_so).map(drop));
+        until(what, within, || {
+            node.cluster().filter(|seen| is_so(seen)).map(drop)
+        });
     }
 
     /// Ends the cluster as Ctrl-C does, and tells the exit code.
@@ -149,19 +152,28 @@ impl Drop for Dev {
             drop(node.kill());
             drop(node.wait());
         }
-        // Its nodes leave when it is gone: it holds their standard input. One that is suspended cannot.
+        // A node that is suspended cannot leave.
+        for node in self.nodes.iter().filter(|node| is_node(node)) {
+            send_signal(node.pid, Signal::Continue);
+        }
+        let has_ended = |child: &mut Child| child.try_wait().is_ok_and(|status| status.is_some());
+        if !has_ended(&mut self.child) {
+            send_signal(self.child.id(), Signal::Terminate);
+        }
+        let start = now();
+        while !has_ended(&mut self.child) && start.elapsed() < END_DEADLINE {
+            thread::yield_now();
+        }
         drop(self.child.kill());
         drop(self.child.wait());
-        for node in &self.nodes {
-            if is_node(node) {
-                send_signal(node.pid, Signal::Kill);
-            }
+        for node in self.nodes.iter().filter(|node| is_node(node)) {
+            send_signal(node.pid, Signal::Kill);
         }
     }
 }
 
 /// Whether the process still is that node: process ids are used again.
-fn is_node(node: &DevNode) -> bool {
+pub(crate) fn is_node(node: &DevNode) -> bool {
     let line = fs::read(
         Path::new("/proc")
             .join(node.pid.to_string())

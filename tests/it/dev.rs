@@ -1,0 +1,65 @@
+//! `tollgate dev` leaves nothing behind, however it ends.
+
+use std::time::Duration;
+
+use crate::harness::{Dev, DevOptions, Signal, is_node, run, send_signal, text, until};
+
+const PER_IP: &str = "[[limit]]\nname = \"per-ip\"\nkey = [\"ip\"]\nlimit = 2\nwindow = \"1h\"\n";
+/// How long a node may take to leave.
+const LEAVE: Duration = Duration::from_secs(12);
+
+fn cluster() -> Dev {
+    Dev::start(&DevOptions {
+        nodes: 2,
+        policies: PER_IP,
+        more: &[],
+    })
+}
+
+#[test]
+fn it_ends_its_nodes_and_removes_its_files() {
+    let cluster = cluster();
+    let (nodes, folder) = (cluster.nodes.clone(), cluster.folder.clone());
+    assert_eq!(cluster.end(), Some(0));
+    assert!(!nodes.iter().any(is_node), "a node still runs");
+    assert!(!folder.exists());
+}
+
+#[test]
+fn its_nodes_leave_when_it_is_killed() {
+    let cluster = cluster();
+    send_signal(cluster.process_id(), Signal::Kill);
+    until("the nodes leave", LEAVE, || {
+        (!cluster.nodes.iter().any(is_node)).then_some(())
+    });
+    std::fs::remove_dir_all(&cluster.folder).unwrap();
+}
+
+#[test]
+fn a_node_that_is_told_to_end_leaves_and_the_commands_see_it() {
+    let cluster = cluster();
+    let url = cluster.nodes[0].http.as_str();
+    let code = |arguments: &[&str]| run(arguments).status.code();
+    assert_eq!(code(&["health", "--to", url]), Some(0));
+    let check = ["check", "--to", url, "ip=192.0.2.1"];
+    assert_eq!(
+        [code(&check), code(&check), code(&check)],
+        [Some(0), Some(0), Some(1)]
+    );
+    assert_eq!(
+        code(&["check", "--to", url, "--policy", "none", "ip=1"]),
+        Some(2)
+    );
+    let status = run(&["status", "--to", url]);
+    assert!(
+        text(&status.stdout).contains("2 active"),
+        "{}",
+        text(&status.stdout)
+    );
+    send_signal(cluster.nodes[1].pid, Signal::Terminate);
+    until("n2 ends", LEAVE, || {
+        (!is_node(&cluster.nodes[1])).then_some(())
+    });
+    cluster.until_seen(0, "n2 has left", LEAVE, |seen| seen.active() == ["n1"]);
+    assert_eq!(code(&["health", "--to", &cluster.nodes[1].http]), Some(1));
+}
