@@ -13,6 +13,9 @@ mod runtime;
 mod settings;
 mod socket;
 
+#[cfg(test)]
+mod tests;
+
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use quinn::{Connection, Endpoint};
@@ -102,6 +105,9 @@ pub enum DialError {
     /// This node is at that address.
     #[error("this node itself answered")]
     Itself,
+    /// Another process with this node's name is at that address: the operator's fault.
+    #[error("another node with this node's name answered")]
+    SameName,
 }
 
 impl DialError {
@@ -111,7 +117,7 @@ impl DialError {
         match self {
             Self::TimedOut | Self::Cannot(_) => true,
             Self::Handshake(error) => may_heal(error),
-            Self::OtherNode { .. } | Self::Itself => false,
+            Self::OtherNode { .. } | Self::Itself | Self::SameName => false,
         }
     }
 }
@@ -171,7 +177,8 @@ impl Transport {
             cluster: credentials.cluster().clone(),
             node: credentials.node().clone(),
         });
-        let accepted = transport.accept(clients, clock);
+        let port = transport.local_address()?.port();
+        let accepted = transport.accept(port, clients, clock);
         Ok((transport, accepted))
     }
 
@@ -181,8 +188,8 @@ impl Transport {
     /// [`DialError`], within [`CONNECT_TIMEOUT`].
     pub async fn connect_peer(&self, peer: &Identity) -> Result<Connection, DialError> {
         let dialled = self.dial(&self.peer, peer.peer).await?;
-        self.expect(dialled, Some(&peer.node))
-            .map(|dialled| dialled.connection)
+        let dialled = self.expect(dialled, Some(&peer.node)).await?;
+        Ok(dialled.connection)
     }
 
     /// Dials a gossip connection; without `expected` any node of the cluster will do but this one.
@@ -195,7 +202,7 @@ impl Transport {
         expected: Option<&NodeId>,
     ) -> Result<NodeConnection, DialError> {
         let dialled = self.dial(&self.gossip, address).await?;
-        self.expect(dialled, expected)
+        self.expect(dialled, expected).await
     }
 
     /// The address that the socket is bound to.
@@ -240,15 +247,14 @@ impl Transport {
         }
     }
 
-    fn expect(
+    async fn expect(
         &self,
         dialled: NodeConnection,
         expected: Option<&NodeId>,
     ) -> Result<NodeConnection, DialError> {
         let found = dialled.node.clone();
         if found == self.node {
-            close::CloseCode::Replaced.close(&dialled.connection);
-            return Err(DialError::Itself);
+            return Err(own_name(&dialled.connection).await);
         }
         if expected.is_some_and(|expected| *expected != found) {
             close::CloseCode::Refused.close(&dialled.connection);
@@ -257,13 +263,14 @@ impl Transport {
         Ok(dialled)
     }
 
-    fn accept(&self, clients: Clients, clock: &TokioClock) -> Accepted {
+    fn accept(&self, port: u16, clients: Clients, clock: &TokioClock) -> Accepted {
         let (peers_in, peers) = mpsc::channel(ACCEPT_QUEUE);
         let (gossip_in, gossip) = mpsc::channel(ACCEPT_QUEUE);
         let (clients_in, clients_out) = mpsc::channel(ACCEPT_QUEUE);
         let gate = Gate {
             cluster: self.cluster.clone(),
             node: self.node.clone(),
+            port,
             clients,
             peers: peers_in,
             gossip: gossip_in,
@@ -275,6 +282,20 @@ impl Transport {
             peers,
             gossip,
             clients: clients_out,
+        }
+    }
+}
+
+/// Who has this node's name at the other end: it knows where the connection comes from, and says so.
+async fn own_name(connection: &Connection) -> DialError {
+    match timeout(CLOSE_TIMEOUT, connection.closed()).await {
+        Ok(end) if close::CloseCode::of(&end) == Some(close::CloseCode::Refused) => {
+            DialError::SameName
+        }
+        Ok(_end) => DialError::Itself,
+        Err(_elapsed) => {
+            close::CloseCode::Replaced.close(connection);
+            DialError::Itself
         }
     }
 }

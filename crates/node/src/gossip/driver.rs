@@ -67,6 +67,8 @@ pub(super) struct Driver {
     unpublished: bool,
     /// Whose state is being copied.
     copying: BTreeSet<NodeId>,
+    /// Nodes with other cluster settings that the log names already.
+    told_settings: BTreeSet<NodeId>,
     life: Life,
 }
 
@@ -112,7 +114,7 @@ impl Driver {
             commands,
             accepted: start.accepted,
             events,
-            pool: Pool::new(start.transport.clone(), fingerprint, events_in.clone()),
+            pool: Pool::new(start.transport.clone(), events_in.clone()),
             transport: start.transport,
             events_in,
             random,
@@ -124,6 +126,7 @@ impl Driver {
             publisher,
             unpublished: false,
             copying: BTreeSet::new(),
+            told_settings: BTreeSet::new(),
             life: Life::Member,
         };
         (driver, published)
@@ -174,6 +177,7 @@ impl Driver {
         let deadlines = [
             self.timers.next_deadline(),
             self.membership.poll_timeout(),
+            self.pool.poll_timeout(),
             self.joiner.poll_timeout(self.is_seeking()),
             self.life.next_goodbye(),
         ];
@@ -195,7 +199,7 @@ impl Driver {
         match event {
             Event::Dialled { node, result } => self.pool.handle_dialled(now, &node, result),
             Event::Packet { line, packet } => self.handle_packet(now, &line, &packet),
-            Event::StateAsked { line, answer } => self.answer_state(&line, answer),
+            Event::StateAsked(asked) => self.answer_state(asked),
             Event::Closed { line, error } => self.handle_closed(now, &line, &error),
             Event::Copied { node, result } => self.handle_copied(now, &node, result),
             Event::Sought(sought) => self.handle_sought(now, sought),
@@ -227,6 +231,7 @@ impl Driver {
             let known = self.known_addresses();
             self.joiner.seek(now, self.membership.own().peer, known);
         }
+        self.pool.handle_timeout(now);
         self.pool.forget_unused(now);
     }
 

@@ -39,6 +39,17 @@ pub(super) struct Line {
     pub(super) node: NodeId,
 }
 
+/// A question for the member state.
+#[derive(Debug)]
+pub(super) struct StateAsked {
+    /// Where.
+    pub(super) line: Line,
+    /// The asker's cluster fingerprint.
+    pub(super) theirs: u64,
+    /// Where the answer goes.
+    pub(super) answer: SendStream,
+}
+
 /// What a task has to tell.
 #[derive(Debug)]
 pub(super) enum Event {
@@ -57,12 +68,7 @@ pub(super) enum Event {
         packet: Bytes,
     },
     /// A member asks for the member state.
-    StateAsked {
-        /// Where.
-        line: Line,
-        /// Where the answer goes.
-        answer: SendStream,
-    },
+    StateAsked(StateAsked),
     /// A connection has ended.
     Closed {
         /// Which.

@@ -33,6 +33,8 @@ const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(5);
 pub(super) struct Gate {
     pub(super) cluster: ClusterName,
     pub(super) node: NodeId,
+    /// The port of the own socket.
+    pub(super) port: u16,
     pub(super) clients: Clients,
     pub(super) peers: mpsc::Sender<NodeConnection>,
     pub(super) gossip: mpsc::Sender<NodeConnection>,
@@ -102,12 +104,23 @@ impl Gate {
                 );
             }
             // Its own address is among a node's seeds more often than not.
-            Err(Refusal::OwnName(_)) => CloseCode::Replaced.close(&connection),
+            Err(Refusal::OwnName(_)) if self.is_own(&connection) => {
+                CloseCode::Replaced.close(&connection);
+            }
             Err(refusal) => {
                 self.log.tell(connection.remote_address(), &refusal);
                 CloseCode::Refused.close(&connection);
             }
         }
+    }
+
+    /// Whether this endpoint dialled itself.
+    fn is_own(&self, connection: &Connection) -> bool {
+        let remote = connection.remote_address();
+        let is_here = connection
+            .local_ip()
+            .is_none_or(|ip| ip.to_canonical() == remote.ip().to_canonical());
+        is_here && remote.port() == self.port
     }
 
     fn admit(

@@ -3,7 +3,7 @@
 //! Invariant: a packet whose sender is not the node of the connection's certificate changes nothing.
 
 use foca::{Codec as _, Header, Member, State};
-use quinn::{ConnectionError, SendStream};
+use quinn::ConnectionError;
 use tollgate_limit::{Nanos, NodeId};
 use tollgate_wire::identity::{Identity, Phase};
 
@@ -12,13 +12,15 @@ use crate::{
     gossip::{
         codec::GossipCodec,
         copy::{self, Copied, CopyError},
-        events::{Event, Line},
+        events::{Event, Line, StateAsked},
         identity::generation_after,
         joiner::Sought,
     },
     transport::{NodeConnection, close::CloseCode},
 };
 
+/// Nodes with other settings that are remembered; the list starts anew above it.
+const MAX_TOLD: usize = 64;
 /// Copies at a time; above it no more are started.
 const MAX_COPIES: usize = 8;
 
@@ -55,37 +57,46 @@ impl Driver {
     }
 
     pub(super) fn handle_closed(&mut self, now: Nanos, line: &Line, error: &ConnectionError) {
-        let lost = match error {
-            ConnectionError::Reset | ConnectionError::TimedOut => self.pool.lost_ask(now, line),
-            ConnectionError::VersionMismatch
-            | ConnectionError::TransportError(_)
-            | ConnectionError::ConnectionClosed(_)
-            | ConnectionError::ApplicationClosed(_)
-            | ConnectionError::LocallyClosed
-            | ConnectionError::CidsExhausted => None,
-        };
-        let left = self.pool.handle_closed(now, line, error);
-        let members = self.foca.iter_members();
-        let member = members
-            .map(Member::id)
-            .find(|member| member.0.node == line.node)
-            .cloned();
-        let Some(member) = member else {
+        let Some(left) = self.pool.handle_closed(now, line, error) else {
             return;
         };
-        if left == Some(member.0.boot) {
+        let mut members = self.foca.iter_members().map(Member::id);
+        let is_it = |member: &&Gossiped| member.0.node == line.node && member.0.boot == left;
+        let member = members.find(is_it).cloned();
+        drop(members);
+        if let Some(member) = member {
             self.take_in(std::iter::once(Member::down(member)), true);
-        } else if let Some(packet) = lost {
-            // Its process is another one now: ask that.
-            self.pool.send(now, &member.0, packet);
         }
     }
 
-    pub(super) fn answer_state(&self, line: &Line, answer: SendStream) {
+    pub(super) fn answer_state(&mut self, asked: StateAsked) {
+        let StateAsked {
+            line,
+            theirs,
+            answer,
+        } = asked;
+        if theirs != self.fingerprint {
+            self.refuse_settings(&line);
+            return;
+        }
         let own = Member::alive(self.foca.identity().clone());
         let bytes = copy::answer(self.fingerprint, &own, self.foca.iter_membership_state());
         tracing::debug!(node_id = %line.node, bytes = bytes.len(), "a member copies the state");
         tokio::spawn(copy::write_answer(answer, bytes));
+    }
+
+    /// One line for each node, however often it comes back.
+    fn refuse_settings(&mut self, line: &Line) {
+        if self.told_settings.len() >= MAX_TOLD {
+            self.told_settings.clear();
+        }
+        if self.told_settings.insert(line.node.clone()) {
+            tracing::warn!(
+                node_id = %line.node,
+                "refused a node with other cluster settings (name, slots or hash key)"
+            );
+        }
+        self.pool.close(line, CloseCode::Refused);
     }
 
     /// Copies the state of a member, if it is known and not being copied.

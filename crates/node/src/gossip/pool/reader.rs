@@ -8,19 +8,12 @@ use tokio::sync::mpsc;
 
 use super::super::{
     copy,
-    events::{Event, Line},
+    events::{Event, Line, StateAsked},
 };
-use crate::transport::close::CloseCode;
 
 /// Reads until the connection or control ends.
-pub(super) async fn read(
-    connection: Connection,
-    line: Line,
-    fingerprint: u64,
-    events: mpsc::Sender<Event>,
-) {
-    let told = read_all(&connection, &line, fingerprint, &events).await;
-    if let Err(error) = told
+pub(super) async fn read(connection: Connection, line: Line, events: mpsc::Sender<Event>) {
+    if let Err(error) = read_all(&connection, &line, &events).await
         && events.send(Event::Closed { line, error }).await.is_err()
     {
         tracing::trace!("control has ended");
@@ -31,7 +24,6 @@ pub(super) async fn read(
 async fn read_all(
     connection: &Connection,
     line: &Line,
-    fingerprint: u64,
     events: &mpsc::Sender<Event>,
 ) -> Result<(), ConnectionError> {
     loop {
@@ -46,41 +38,25 @@ async fn read_all(
             stream = connection.accept_bi() => {
                 // As many at a time as the connection allows streams.
                 let (answer, ask) = stream?;
-                let asked = Asked { line: line.clone(), connection: connection.clone(), answer, ask };
-                tokio::spawn(asked.hand_on(fingerprint, events.clone()));
+                tokio::spawn(hand_on(line.clone(), answer, ask, events.clone()));
             }
         }
     }
 }
 
-/// A question for the member state.
-struct Asked {
-    line: Line,
-    connection: Connection,
-    answer: SendStream,
-    ask: RecvStream,
-}
-
-impl Asked {
-    async fn hand_on(mut self, fingerprint: u64, events: mpsc::Sender<Event>) {
-        match copy::read_ask(&mut self.ask).await {
-            Ok(theirs) if theirs == fingerprint => {
-                let event = Event::StateAsked {
-                    line: self.line,
-                    answer: self.answer,
-                };
-                if events.send(event).await.is_err() {
-                    tracing::trace!("control has ended");
-                }
+/// Hands on a question for the member state.
+async fn hand_on(line: Line, answer: SendStream, mut ask: RecvStream, events: mpsc::Sender<Event>) {
+    match copy::read_ask(&mut ask).await {
+        Ok(theirs) => {
+            let asked = StateAsked {
+                line,
+                theirs,
+                answer,
+            };
+            if events.send(Event::StateAsked(asked)).await.is_err() {
+                tracing::trace!("control has ended");
             }
-            Ok(_other) => {
-                tracing::warn!(
-                    node_id = %self.line.node,
-                    "refused a node with other cluster settings (name, slots or hash key)"
-                );
-                CloseCode::Refused.close(&self.connection);
-            }
-            Err(error) => tracing::debug!(node_id = %self.line.node, %error, "no question came"),
         }
+        Err(error) => tracing::debug!(node_id = %line.node, %error, "no question came"),
     }
 }

@@ -1,11 +1,23 @@
 //! Starting, dying, sleeping, being cut off, leaving.
 
-use std::{net::UdpSocket, time::Duration};
+use std::{
+    io,
+    net::{SocketAddr, UdpSocket},
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
+    time::Duration,
+};
 
 use tollgate_wire::identity::Phase;
 
-use super::rig::{Member, Site, anywhere, wait_for, wait_for_agreement};
-use crate::gossip::events::Command;
+use super::rig::{Member, Plan, Site, anywhere, lines, wait_for, wait_for_agreement};
+use crate::{
+    config::Seed,
+    gossip::events::Command,
+    seeds::{LookUp, Resolve},
+};
 
 const SOON: Duration = Duration::from_secs(10);
 
@@ -94,7 +106,7 @@ fn a_killed_member_is_gone_soon_and_comes_back_when_it_is_started_again() {
     let dead = n2.kill();
     let took = wait_for_agreement(&[&n1, &n3], 2, Duration::from_secs(8));
     println!("a killed member is gone after {took:?}");
-    let n2 = site.restart(dead, "n2", address, &[n1.address]);
+    let n2 = site.restart(dead, &[n1.address]);
     let took = wait_for_agreement(&[&n1, &n2, &n3], 3, Duration::from_secs(5));
     println!("restarted, it is active after {took:?}");
     let known = n1
@@ -115,9 +127,9 @@ fn a_killed_member_is_gone_soon_and_comes_back_when_it_is_started_again() {
 fn a_member_that_is_restarted_at_once_is_noticed_at_once() {
     let site = Site::new("restarted");
     let [n1, n2, n3] = three(&site);
-    let (address, generation) = (n2.address, n2.view().identity.generation);
+    let generation = n2.view().identity.generation;
     let dead = n2.kill();
-    let n2 = site.restart(dead, "n2", address, &[n1.address, n3.address]);
+    let n2 = site.restart(dead, &[n1.address, n3.address]);
     let took = wait_for("the new boot everywhere", Duration::from_secs(5), || {
         [&n1, &n3].iter().all(|member| {
             let view = member.view();
@@ -127,6 +139,18 @@ fn a_member_that_is_restarted_at_once_is_noticed_at_once() {
     });
     println!("a quick restart is known after {took:?}");
     wait_for_agreement(&[&n1, &n2, &n3], 3, Duration::from_secs(5));
+}
+
+#[test]
+fn a_member_that_was_restarted_with_another_key_and_no_seeds_is_found_again() {
+    let site = Site::new("rekeyed");
+    let [n1, n2, n3] = three(&site);
+    let address = n2.address;
+    n2.kill();
+    // Nothing tells the others that their connections lead to nobody.
+    let n2 = site.start("n2", address, &[]);
+    let took = wait_for_agreement(&[&n1, &n2, &n3], 3, Duration::from_secs(12));
+    println!("with another key and no seeds, it is found after {took:?}");
 }
 
 #[test]
@@ -143,6 +167,17 @@ fn a_member_that_slept_comes_back_by_itself_and_joins_first() {
     });
     let took = wait_for_agreement(&[&n1, &n2, &n3], 3, Duration::from_secs(5));
     println!("awake, it is back after {took:?}");
+    let renewed = format!("generation={}", n3.view().identity.generation - 1);
+    let told = lines(&[
+        "this node comes back under a new identity",
+        &renewed,
+        "slept",
+    ]);
+    assert_eq!(
+        told.len(),
+        1,
+        "it noticed by itself, before it was told: {told:#?}"
+    );
     n3.kill();
     assert_eq!(
         phases.join().unwrap(),
@@ -188,4 +223,78 @@ fn a_leaving_member_says_so_and_is_gone_at_once() {
         !known(&n1) && !known(&n3)
     });
     println!("it is forgotten after {took:?}");
+}
+
+#[test]
+fn a_member_that_the_data_plane_hears_keeps_its_slots() {
+    let site = Site::new("heard");
+    let [n1, n2, n3] = three(&site);
+    for other in [&n1, &n2] {
+        other.hears.store(true, Ordering::SeqCst);
+    }
+    n3.control.command(Command::Stall(Duration::from_secs(30)));
+    let vetoed = ["a member is said to be down, but it is heard", "node_id=n3"];
+    let before = lines(&vetoed).len();
+    wait_for("the veto of both", SOON, || {
+        lines(&vetoed).len() >= before + 2
+    });
+    assert_eq!([n1.placed(), n2.placed()], [3, 3]);
+    for other in [&n1, &n2] {
+        other.hears.store(false, Ordering::SeqCst);
+    }
+    wait_for_agreement(&[&n1, &n2], 2, Duration::from_secs(3));
+}
+
+/// Finds nothing until it was asked three times.
+#[derive(Debug)]
+struct LateName {
+    asked: AtomicU32,
+    address: SocketAddr,
+}
+
+impl Resolve for LateName {
+    fn look_up<'a>(&'a self, host: &'a str, _port: u16) -> LookUp<'a> {
+        assert_eq!(host, "seed.test");
+        let asked = self.asked.fetch_add(1, Ordering::SeqCst);
+        let found = if asked < 2 {
+            Err(io::ErrorKind::NotFound.into())
+        } else {
+            Ok(vec![self.address])
+        };
+        Box::pin(async move { found })
+    }
+}
+
+#[test]
+fn the_name_of_a_seed_is_looked_up_until_it_is_found() {
+    let site = Site::new("names");
+    let n1 = site.start("n1", anywhere(), &[]);
+    let resolver = Arc::new(LateName {
+        asked: AtomicU32::new(0),
+        address: n1.address,
+    });
+    let seed = Seed::Name {
+        host: "seed.test".to_owned(),
+        port: 7601,
+    };
+    let plan = Plan::new("n2", anywhere(), &[]);
+    let n2 = site.run(Plan {
+        seeds: vec![seed],
+        resolver: resolver.clone(),
+        ..plan
+    });
+    wait_for_agreement(&[&n1, &n2], 2, SOON);
+    assert!(resolver.asked.load(Ordering::SeqCst) >= 3);
+}
+
+#[test]
+fn a_pull_copies_the_state_of_the_one_that_is_named() {
+    let site = Site::new("pulls");
+    let n1 = site.start("puller", anywhere(), &[]);
+    let n2 = site.start("pulled", anywhere(), &[n1.address]);
+    wait_for_agreement(&[&n1, &n2], 2, SOON);
+    let copies = || lines(&["a member copies the state", "node_id=puller"]).len();
+    assert_eq!(copies(), 0);
+    n1.control.pull(&n2.identity.node);
+    wait_for("the copy", SOON, || copies() == 1);
 }

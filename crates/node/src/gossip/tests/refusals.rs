@@ -7,7 +7,9 @@ use foca::Codec as _;
 use tokio::runtime::Runtime;
 use tollgate_cluster::ClusterName;
 
-use super::rig::{Member, Site, anywhere, lines, unix_seconds, wait_for_agreement, wait_for_line};
+use super::rig::{
+    Member, Plan, Site, anywhere, lines, unix_seconds, wait_for_agreement, wait_for_line,
+};
 use crate::{
     certificates::{LEAF_SPAN, Validity},
     gossip::{codec::GossipCodec, identity::Gossiped},
@@ -136,6 +138,54 @@ fn a_packet_whose_sender_is_not_the_node_of_the_certificate() {
         "refused a gossip packet",
         "node_id=liar",
         "claimed=n2",
+    ]);
+    assert_eq!(told.len(), 1, "{told:#?}");
+    assert_eq!(before, [picture(&n1), picture(&n2)]);
+}
+
+#[test]
+fn a_node_with_another_hash_key() {
+    let site = Site::new("keys");
+    let [n1, n2] = two(&site);
+    let before = [picture(&n1), picture(&n2)];
+    let plan = Plan::new("other-key", anywhere(), &[n1.address]);
+    let stranger = site.run(Plan {
+        hash_key: [8; 16],
+        ..plan
+    });
+    let seed = format!("address={}", n1.address);
+    wait_for_line(&["DEBUG", "a seed was not reached", &seed]);
+    let told = lines(&[
+        "WARN",
+        "refused a node with other cluster settings",
+        "node_id=other-key",
+    ]);
+    assert_eq!(told.len(), 1, "{told:#?}");
+    let own = lines(&["WARN", "a seed does not take this node in", &seed]);
+    assert_eq!(own.len(), 1, "{own:#?}");
+    assert_eq!(stranger.view().members.len(), 0);
+    assert_eq!(before, [picture(&n1), picture(&n2)]);
+}
+
+#[test]
+fn another_process_with_the_name_of_a_member() {
+    let site = Site::new("twins");
+    let [n1, n2] = two(&site);
+    let before = [picture(&n1), picture(&n2)];
+    let twin = site.start("n1", anywhere(), &[n1.address]);
+    let seed = format!("address={}", n1.address);
+    wait_for_line(&[
+        "WARN",
+        "a seed does not take this node in",
+        "this node's name",
+        &seed,
+    ]);
+    let remote = format!("remote={}", twin.address);
+    let told = lines(&[
+        "WARN",
+        "refused a connection",
+        "it has this node's name",
+        &remote,
     ]);
     assert_eq!(told.len(), 1, "{told:#?}");
     assert_eq!(before, [picture(&n1), picture(&n2)]);

@@ -7,11 +7,14 @@ mod lines;
 use std::{
     cell::RefCell,
     net::{Ipv4Addr, SocketAddr},
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     time::{Duration, Instant},
 };
 
-use tokio::runtime::Runtime;
+use tokio::{runtime::Runtime, sync::mpsc::Receiver};
 use tollgate_cluster::ClusterName;
 use tollgate_limit::{HashKey, NodeId};
 use tollgate_wire::identity::{BootId, Identity, Phase};
@@ -20,12 +23,12 @@ use self::cut::Cut;
 pub(super) use self::lines::{lines, wait_for_line};
 use crate::{
     certificates::{AUTHORITY_SPAN, Authority, LEAF_SPAN, Pem, Validity},
-    clock::TokioClock,
+    clock::{Clock as _, TokioClock},
     config::{Clients, ControlHost, InlineLimits, NodeConfig, Seed, Surroundings, Timeouts},
     credentials::{CredentialPem, Credentials, Holder},
     gossip::{Control, ControlStart, first_identity},
-    seeds::SystemResolver,
-    transport::{Accepted, Transport},
+    seeds::{Resolve, SystemResolver},
+    transport::{ClientConnection, NodeConnection, Transport},
     view::View,
 };
 
@@ -35,26 +38,53 @@ pub(super) struct Site {
     pub(super) authority: Authority,
 }
 
+/// A node to be.
+pub(super) struct Plan {
+    pub(super) name: String,
+    /// Its certificate; a new one if none.
+    pub(super) pem: Option<Pem>,
+    pub(super) address: SocketAddr,
+    pub(super) seeds: Vec<Seed>,
+    pub(super) resolver: Arc<dyn Resolve>,
+    pub(super) hash_key: [u8; 16],
+}
+
 /// A node at work.
 pub(super) struct Member {
     pub(super) control: Control,
     pub(super) transport: Arc<Transport>,
     pub(super) address: SocketAddr,
     pub(super) identity: Identity,
-    pub(super) pem: Pem,
+    /// Whether its data plane hears every node at every time; else it never hears any.
+    pub(super) hears: Arc<AtomicBool>,
+    pem: Pem,
     cut: Arc<Cut>,
     runtime: Runtime,
     /// Kept open: nobody in these tests takes them.
-    _accepted: Taken,
+    _accepted: (Receiver<NodeConnection>, Receiver<ClientConnection>),
 }
 
-struct Taken {
-    _peers: tokio::sync::mpsc::Receiver<crate::transport::NodeConnection>,
-    _clients: tokio::sync::mpsc::Receiver<crate::transport::ClientConnection>,
+/// What is left of a killed node.
+pub(super) struct Dead {
+    name: String,
+    address: SocketAddr,
+    pem: Pem,
+}
+
+impl Plan {
+    pub(super) fn new(name: &str, address: SocketAddr, seeds: &[SocketAddr]) -> Self {
+        Self {
+            name: name.to_owned(),
+            pem: None,
+            address,
+            seeds: seeds.iter().copied().map(Seed::Address).collect(),
+            resolver: Arc::new(SystemResolver),
+            hash_key: [7; 16],
+        }
+    }
 }
 
 pub(super) fn unix_seconds() -> u64 {
-    use crate::clock::Clock as _;
     TokioClock::system().unix_millis_at_origin() / 1000
 }
 
@@ -104,85 +134,74 @@ impl Site {
 
     /// Starts a node; port 0 takes any.
     pub(super) fn start(&self, name: &str, address: SocketAddr, seeds: &[SocketAddr]) -> Member {
-        let leaf = self.issue(name);
-        let credentials = self.credentials(name, &leaf);
-        self.start_as(name, &leaf, credentials, (address, seeds))
+        self.run(Plan::new(name, address, seeds))
     }
 
-    pub(super) fn restart(
-        &self,
-        dead: Pem,
-        name: &str,
-        at: SocketAddr,
-        seeds: &[SocketAddr],
-    ) -> Member {
-        let credentials = self.credentials(name, &dead);
-        self.start_as(name, &dead, credentials, (at, seeds))
+    /// Starts a node with what a killed one left behind.
+    pub(super) fn restart(&self, dead: Dead, seeds: &[SocketAddr]) -> Member {
+        let plan = Plan::new(&dead.name, dead.address, seeds);
+        self.run(Plan {
+            pem: Some(dead.pem),
+            ..plan
+        })
     }
 
-    fn start_as(
-        &self,
-        name: &str,
-        leaf: &Pem,
-        credentials: Credentials,
-        (address, seeds): (SocketAddr, &[SocketAddr]),
-    ) -> Member {
+    pub(super) fn run(&self, plan: Plan) -> Member {
+        let pem = plan.pem.clone().unwrap_or_else(|| self.issue(&plan.name));
+        let credentials = self.credentials(&plan.name, &pem);
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
             .enable_all()
             .build()
             .unwrap();
         let entered = runtime.enter();
-        let (surroundings, cut) = surroundings(address);
+        let (surroundings, cut) = surroundings(plan.address);
+        let clock = surroundings.clock.clone();
         let (transport, accepted) =
             Transport::start(&credentials, Clients::Certificate, &surroundings).unwrap();
         let address = transport.local_address().unwrap();
-        let config = self.config(name, address, seeds);
-        let identity = first_identity(&config, BootId(surroundings.seed), &surroundings.clock);
-        let Accepted {
-            peers,
-            gossip,
-            clients,
-        } = accepted;
+        let config = self.config(&plan, address);
+        let identity = first_identity(&config, BootId(surroundings.seed), &clock);
+        let hears = Arc::new(AtomicBool::new(false));
         let control = Control::start(ControlStart {
             config: Arc::new(config),
             identity: identity.clone(),
             transport: transport.clone(),
-            accepted: gossip,
-            clock: surroundings.clock.clone(),
+            accepted: accepted.gossip,
+            clock: clock.clone(),
             seed: surroundings.seed,
             host: ControlHost::OwnThread,
-            resolver: surroundings.resolver.clone(),
-            last_heard: Arc::new(|_: &NodeId| None),
+            resolver: plan.resolver,
+            last_heard: Arc::new({
+                let hears = hears.clone();
+                move |_: &NodeId| hears.load(Ordering::SeqCst).then(|| clock.now())
+            }),
         })
         .unwrap();
         drop(entered);
-        let accepted = Taken {
-            _peers: peers,
-            _clients: clients,
-        };
-        let pem = leaf.clone();
+        let kept = (accepted.peers, accepted.clients);
         Member {
             control,
             transport,
             address,
             identity,
             pem,
+            hears,
             cut,
             runtime,
-            _accepted: accepted,
+            _accepted: kept,
         }
     }
 
-    fn config(&self, name: &str, address: SocketAddr, seeds: &[SocketAddr]) -> NodeConfig {
+    fn config(&self, plan: &Plan, address: SocketAddr) -> NodeConfig {
         NodeConfig {
             cluster: self.cluster.clone(),
-            hash_key: HashKey::new([7; 16]),
-            node: NodeId::new(name).unwrap(),
+            hash_key: HashKey::new(plan.hash_key),
+            node: NodeId::new(&plan.name).unwrap(),
             weight: 1,
             peer_address: address,
             api_address: address,
-            seeds: seeds.iter().copied().map(Seed::Address).collect(),
+            seeds: plan.seeds.clone(),
             last_generation: 0,
             max_memory_bytes: 1 << 20,
             inline_limits: InlineLimits::Allow,
@@ -223,12 +242,17 @@ impl Member {
         self.cut.mend();
     }
 
-    /// Ends it as a signal does that nobody can catch: without a word. Gives back its certificate.
-    pub(super) fn kill(self) -> Pem {
+    /// Ends it as a signal does that nobody can catch: without a word.
+    pub(super) fn kill(self) -> Dead {
         self.cut.cut();
         drop((self.control, self.transport));
         self.runtime.shutdown_timeout(Duration::from_secs(5));
-        self.pem
+        let name = self.identity.node.as_str().to_owned();
+        Dead {
+            name,
+            address: self.address,
+            pem: self.pem,
+        }
     }
 }
 
