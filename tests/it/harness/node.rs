@@ -128,16 +128,4 @@ impl Node {
                 .collect(),
         })
     }
-
-    /// The sum of all series of a metric; 0 if there is none.
-    pub(crate) fn metric(&mut self, name: &str) -> f64 {
-        let answer = self.get("/metrics").unwrap();
-        let lines = answer.text.lines().filter(|line| {
-            line.strip_prefix(name)
-                .is_some_and(|rest| rest.starts_with(['{', ' ']))
-        });
-        lines
-            .filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok())
-            .sum()
-    }
 }
