@@ -167,14 +167,17 @@ const fn digit(nibble: u8) -> u8 {
 }
 
 /// Appends a number.
+#[inline]
 pub(super) fn number(out: &mut Vec<u8>, number: u64) {
     out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
 }
 
+#[inline]
 fn text(out: &mut Vec<u8>, text: &str) {
     out.extend_from_slice(text.as_bytes());
 }
 
+#[inline]
 fn truth(out: &mut Vec<u8>, truth: bool) {
     text(out, if truth { "true" } else { "false" });
 }

@@ -26,9 +26,9 @@ pub(super) fn set<T>(
 }
 
 /// Keeps the first fault.
-pub(super) fn keep(kept: &mut Option<Fault>, outcome: Result<(), Fault>) {
+pub(super) fn keep(kept: &mut Option<Box<Fault>>, outcome: Result<(), Fault>) {
     if let (None, Err(fault)) = (&kept, outcome) {
-        *kept = Some(fault);
+        *kept = Some(Box::new(fault));
     }
 }
 

@@ -26,7 +26,7 @@ pub(super) struct InlineBody<'a> {
     hard: Option<bool>,
     fallback: Option<FallbackName>,
     share: Option<Share>,
-    fault: Option<Fault>,
+    fault: Option<Box<Fault>>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -49,7 +49,7 @@ impl<'a> InlineBody<'a> {
         let shape = map.next_value_seed(Object(&mut limit))?;
         Ok(match (shape, limit.fault.take()) {
             (Err(value), _) => Err(not_an_object("limit", &value)),
-            (Ok(()), Some(fault)) => Err(fault),
+            (Ok(()), Some(fault)) => Err(*fault),
             (Ok(()), None) => Ok(limit),
         })
     }

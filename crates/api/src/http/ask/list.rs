@@ -23,7 +23,7 @@ const LIST: &str = "an array of at most 1000 checks";
 #[derive(Default)]
 pub(super) struct ListBody<'a> {
     checks: Option<Vec<Item<'a>>>,
-    fault: Option<Fault>,
+    fault: Option<Box<Fault>>,
 }
 
 impl<'a> ListBody<'a> {
@@ -34,7 +34,7 @@ impl<'a> ListBody<'a> {
         let missing = || Fault::new("checks", "missing", LIST);
         Ok(match (shape, list.fault) {
             (Err(value), _) => Err(not_an_object("body", &value)),
-            (Ok(()), Some(fault)) => Err(fault),
+            (Ok(()), Some(fault)) => Err(*fault),
             (Ok(()), None) => list.checks.ok_or_else(missing),
         })
     }
@@ -52,7 +52,7 @@ impl<'a> Members<'a> for ListBody<'a> {
                 let shape = map.next_value_seed(Object(&mut read))?;
                 let checks = match (shape, read.fault) {
                     (Err(value), _) => Err(Fault::new("checks", value.describe(), LIST)),
-                    (Ok(()), Some(fault)) => Err(fault),
+                    (Ok(()), Some(fault)) => Err(*fault),
                     (Ok(()), None) => Ok(read.checks),
                 };
                 set(&mut self.checks, "checks", checks)
@@ -71,7 +71,7 @@ impl<'a> Members<'a> for ListBody<'a> {
 #[derive(Default)]
 struct Elements<'a> {
     checks: Vec<Item<'a>>,
-    fault: Option<Fault>,
+    fault: Option<Box<Fault>>,
 }
 
 impl<'a> Members<'a> for Elements<'a> {
@@ -92,7 +92,7 @@ impl<'a> Members<'a> for Elements<'a> {
             if self.checks.len() == MAX_CHECKS {
                 while seq.next_element::<IgnoredAny>()?.is_some() {}
                 let wrong = format!("more than {MAX_CHECKS} checks");
-                self.fault = Some(Fault::new("checks", wrong, LIST));
+                self.fault = Some(Box::new(Fault::new("checks", wrong, LIST)));
                 break;
             }
             self.checks.push(check);

@@ -18,22 +18,22 @@ use crate::{
 
 const FIELDS: &str = "`policy`, `attributes`, `limit`, `key`, `cost` and `peek` are the fields";
 
-/// The members of one check, as they come.
+/// The members of one check, as they come. What is rare is boxed, since a check is moved about.
 #[derive(Default)]
 struct AskBody<'a> {
     policy: Option<Cow<'a, str>>,
     attributes: Option<Pairs<'a>>,
-    limit: Option<InlineBody<'a>>,
-    key: Option<Pairs<'a>>,
+    limit: Option<Box<InlineBody<'a>>>,
+    key: Option<Box<Pairs<'a>>>,
     cost: Option<Cost>,
     peek: Option<bool>,
-    fault: Option<Fault>,
+    fault: Option<Box<Fault>>,
 }
 
 impl<'a> AskBody<'a> {
     fn finish(self) -> Result<Ask<'a>, Fault> {
         if let Some(fault) = self.fault {
-            return Err(fault);
+            return Err(*fault);
         }
         let (cost, mode) = match (self.cost.unwrap_or(Cost::ONE), self.peek) {
             (Cost::ZERO, _) => (Cost::ONE, Mode::Peek),
@@ -96,8 +96,12 @@ impl<'a> Members<'a> for AskBody<'a> {
                 let pairs = Pairs::read("attributes", map)?;
                 set(&mut self.attributes, "attributes", pairs)
             }
-            "limit" => set(&mut self.limit, "limit", InlineBody::read(map)?),
-            "key" => set(&mut self.key, "key", Pairs::read("key", map)?),
+            "limit" => set(
+                &mut self.limit,
+                "limit",
+                InlineBody::read(map)?.map(Box::new),
+            ),
+            "key" => set(&mut self.key, "key", Pairs::read("key", map)?.map(Box::new)),
             "cost" => set(&mut self.cost, "cost", cost(&map.next_value()?)),
             "peek" => set(&mut self.peek, "peek", truth("peek", &map.next_value()?)),
             other => {

@@ -23,7 +23,7 @@ const EXACT: f64 = 9_007_199_254_740_992.0;
 pub(super) struct Pairs<'a> {
     parent: &'static str,
     attributes: Attributes<'a>,
-    fault: Option<Fault>,
+    fault: Option<Box<Fault>>,
 }
 
 impl<'a> Pairs<'a> {
@@ -39,7 +39,7 @@ impl<'a> Pairs<'a> {
         let shape = map.next_value_seed(Object(&mut pairs))?;
         Ok(match (shape, pairs.fault.take()) {
             (Err(value), _) => Err(super::field::not_an_object(parent, &value)),
-            (Ok(()), Some(fault)) => Err(fault),
+            (Ok(()), Some(fault)) => Err(*fault),
             (Ok(()), None) => Ok(pairs),
         })
     }
