@@ -3,7 +3,7 @@
 use rustls::pki_types::{CertificateDer, pem::PemObject as _};
 use tollgate_cluster::{ClusterName, Role};
 use tollgate_limit::NodeId;
-use x509_parser::{certificate::X509Certificate, prelude::FromDer as _};
+use x509_parser::{certificate::X509Certificate, extensions::GeneralName, prelude::FromDer as _};
 
 use super::{AUTHORITY_SPAN, Authority, IssueError, LEAF_SPAN, Pem, Validity};
 use crate::tls;
@@ -32,9 +32,11 @@ fn dns_names(pem: &Pem) -> Vec<String> {
         .unwrap()
         .value
         .general_names;
-    let dns = names.iter().filter_map(|name| match name {
-        x509_parser::extensions::GeneralName::DNSName(name) => Some((*name).to_owned()),
-        _other => None,
+    let dns = names.iter().filter_map(|name| {
+        let GeneralName::DNSName(name) = name else {
+            return None;
+        };
+        Some((*name).to_owned())
     });
     dns.collect()
 }
@@ -107,7 +109,7 @@ fn an_authority_comes_back_from_its_files() {
     assert_eq!(again.pem(), pem);
     let other = authority().pem();
     let mixed = Pem {
-        key: other.key.clone(),
+        key: other.key,
         ..pem.clone()
     };
     assert_eq!(

@@ -114,9 +114,14 @@ fn whatever_is_wrong_is_named() {
 fn the_file_that_cannot_be_read_is_named() {
     let authority = authority();
     let leaf = issue(&authority, "n1");
-    let part = |leaf: &Pem| match read(&authority, leaf, NOW).unwrap_err() {
-        CredentialsError::Unreadable { part, .. } | CredentialsError::TooMany { part } => part,
-        other => panic!("{other}"),
+    let part = |leaf: &Pem| {
+        let refused = read(&authority, leaf, NOW).unwrap_err();
+        let (CredentialsError::Unreadable { part, .. } | CredentialsError::TooMany { part }) =
+            refused
+        else {
+            panic!("{refused}");
+        };
+        part
     };
     let nonsense = "nonsense".to_owned();
     assert_eq!(

@@ -148,3 +148,102 @@ fn message_of(parts: MessageParts<Identity>) -> Result<Message<Gossiped>, CodecE
         (_kind, _about) => return Err(CodecError::Malformed),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use bytes::BufMut as _;
+    use foca::{Codec as _, Header, Member, Message, State};
+    use tollgate_wire::CodecError;
+
+    use super::{GossipCodec, Gossiped, message_of};
+    use crate::gossip::tests::identity;
+
+    fn messages() -> Vec<Message<Gossiped>> {
+        let about = Gossiped(identity("n3", 3));
+        let (target, origin) = (about.clone(), about);
+        vec![
+            Message::Ping(1),
+            Message::Ack(2),
+            Message::PingReq {
+                target: target.clone(),
+                probe_number: 3,
+            },
+            Message::IndirectPing {
+                origin: origin.clone(),
+                probe_number: 4,
+            },
+            Message::IndirectAck {
+                target,
+                probe_number: 5,
+            },
+            Message::ForwardedAck {
+                origin,
+                probe_number: 6,
+            },
+            Message::Announce,
+            Message::Feed,
+            Message::Gossip,
+            Message::Broadcast,
+            Message::TurnUndead,
+        ]
+    }
+
+    fn header(message: Message<Gossiped>) -> Header<Gossiped> {
+        let (src, dst) = (Gossiped(identity("n1", 1)), Gossiped(identity("n2", 2)));
+        Header {
+            src,
+            src_incarnation: 7,
+            dst,
+            message,
+        }
+    }
+
+    #[test]
+    fn every_part_comes_back_and_leaves_what_follows() {
+        for message in messages() {
+            let header = header(message);
+            let mut bytes = Vec::new();
+            GossipCodec.encode_header(&header, &mut bytes).unwrap();
+            bytes.extend_from_slice(b"rest");
+            let mut rest = bytes.as_slice();
+            assert_eq!(GossipCodec.decode_header(&mut rest).unwrap(), header);
+            assert_eq!(rest, b"rest");
+        }
+        for state in [State::Alive, State::Suspect, State::Down] {
+            let member = Member::new(Gossiped(identity("n1", 1)), 65_535, state);
+            let mut bytes = Vec::new();
+            GossipCodec.encode_member(&member, &mut bytes).unwrap();
+            assert_eq!(GossipCodec.decode_member(bytes.as_slice()).unwrap(), member);
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_is_not_begun() {
+        let member = Member::alive(Gossiped(identity("n1", 1)));
+        let mut whole = Vec::new();
+        GossipCodec.encode_member(&member, &mut whole).unwrap();
+        for room in 0..whole.len() {
+            let mut buffer = Vec::new().limit(room);
+            let refused = GossipCodec.encode_member(&member, &mut buffer);
+            assert_eq!(refused, Err(CodecError::TooLarge));
+            assert!(buffer.get_ref().is_empty());
+        }
+    }
+
+    #[test]
+    fn a_part_that_is_cut_short_or_unknown_is_refused() {
+        let header = header(Message::Announce);
+        let mut bytes = Vec::new();
+        GossipCodec.encode_header(&header, &mut bytes).unwrap();
+        for length in 0..bytes.len() {
+            assert!(
+                GossipCodec.decode_header(&bytes[..length]).is_err(),
+                "{length}"
+            );
+        }
+        let about = || Some(identity("n3", 3));
+        for parts in [(11, 0, None), (255, 0, None), (0, 0, about()), (2, 0, None)] {
+            assert_eq!(message_of(parts), Err(CodecError::Malformed));
+        }
+    }
+}

@@ -101,16 +101,22 @@ pub(super) async fn fetch(from: NodeConnection, fingerprint: u64) -> Result<Copi
 async fn fetch_bytes(connection: &Connection, fingerprint: u64) -> Result<Vec<u8>, CopyError> {
     let (mut ask, mut answer) = connection.open_bi().await.map_err(CopyError::Closed)?;
     let written = ask.write_all(&fingerprint.to_le_bytes()).await;
-    written.map_err(|error| match error {
-        WriteError::ConnectionLost(error) => CopyError::Closed(error),
-        other => CopyError::Stream(other.to_string()),
+    written.map_err(|error| {
+        if let WriteError::ConnectionLost(error) = error {
+            CopyError::Closed(error)
+        } else {
+            CopyError::Stream(error.to_string())
+        }
     })?;
     ask.finish()
         .map_err(|error| CopyError::Stream(error.to_string()))?;
     let read = answer.read_to_end(MAX_STATE + FINGERPRINT).await;
-    read.map_err(|error| match error {
-        ReadToEndError::Read(ReadError::ConnectionLost(error)) => CopyError::Closed(error),
-        other => CopyError::Stream(other.to_string()),
+    read.map_err(|error| {
+        if let ReadToEndError::Read(ReadError::ConnectionLost(error)) = error {
+            CopyError::Closed(error)
+        } else {
+            CopyError::Stream(error.to_string())
+        }
     })
 }
 

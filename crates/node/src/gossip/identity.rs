@@ -62,3 +62,30 @@ impl foca::Identity for Gossiped {
         self.0.generation > adversary.0.generation
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use foca::Identity as _;
+
+    use super::{GENERATION_STEP, Gossiped, generation_after};
+    use crate::{clock::TokioClock, gossip::tests::identity};
+
+    #[test]
+    fn a_new_generation_wins_whatever_the_clock_says() {
+        let clock = TokioClock::new(1_000);
+        assert_eq!(generation_after(0, &clock), GENERATION_STEP);
+        let ahead = 1_800_000_000_000;
+        assert_eq!(generation_after(ahead, &clock), ahead + GENERATION_STEP);
+        let clock = TokioClock::new(ahead + 2 * GENERATION_STEP);
+        assert!(generation_after(ahead, &clock) >= ahead + 2 * GENERATION_STEP);
+    }
+
+    #[test]
+    fn of_two_with_one_address_the_later_stays_and_nobody_renews_by_itself() {
+        let (older, newer) = (Gossiped(identity("n1", 1)), Gossiped(identity("n1", 2)));
+        assert!(newer.win_addr_conflict(&older));
+        assert!(!older.win_addr_conflict(&newer));
+        assert!(!older.win_addr_conflict(&older));
+        assert_eq!(older.renew(), None);
+    }
+}

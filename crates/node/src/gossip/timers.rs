@@ -65,3 +65,39 @@ impl PartialOrd for Due {
         Some(self.cmp(other))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use foca::Timer;
+    use tollgate_limit::Nanos;
+
+    use super::Timers;
+    use crate::gossip::{identity::Gossiped, tests::identity};
+
+    const fn at(millis: u64) -> Nanos {
+        Nanos::from_millis(millis)
+    }
+
+    #[test]
+    fn timers_come_by_deadline_then_kind_then_turn() {
+        let down = |name| Timer::RemoveDown(Gossiped(identity(name, 1)));
+        let indirect = Timer::SendIndirectProbe {
+            probed_id: Gossiped(identity("a", 1)),
+            token: 0,
+        };
+        let mut timers = Timers::default();
+        timers.set(at(20), Timer::ProbeRandomMember(0));
+        timers.set(at(10), down("b"));
+        timers.set(at(10), down("a"));
+        timers.set(at(20), indirect.clone());
+        timers.set(at(10), Timer::PeriodicGossip(0));
+        assert_eq!(timers.next_deadline(), Some(at(10)));
+        let mut due = |now| std::iter::from_fn(|| timers.pop_due(now)).collect::<Vec<_>>();
+        assert_eq!(due(at(9)), []);
+        assert_eq!(
+            due(at(19)),
+            [Timer::PeriodicGossip(0), down("b"), down("a")]
+        );
+        assert_eq!(due(at(20)), [indirect, Timer::ProbeRandomMember(0)]);
+    }
+}

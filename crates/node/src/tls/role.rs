@@ -36,13 +36,12 @@ pub(crate) fn role_of(chain: &[CertificateDer<'_>]) -> Result<(ClusterName, Role
         .subject_alternative_name()
         .map_err(|_error| RoleError::Unparsable)?;
     let names = names.map(|extension| extension.value.general_names.as_slice());
-    let mut roles = names
-        .unwrap_or_default()
-        .iter()
-        .filter_map(|name| match name {
-            GeneralName::URI(uri) => Role::parse_uri(uri),
-            _other => None,
-        });
+    let mut roles = names.unwrap_or_default().iter().filter_map(|name| {
+        let GeneralName::URI(uri) = name else {
+            return None;
+        };
+        Role::parse_uri(uri)
+    });
     let role = roles.next().ok_or(RoleError::NoRole)?;
     match roles.next() {
         Some(_second) => Err(RoleError::SeveralRoles),

@@ -1,5 +1,7 @@
 //! Tests of who gets in, over real sockets on loopback.
 
+#![expect(clippy::print_stdout, reason = "the time that was measured")]
+
 use std::{
     net::{Ipv4Addr, SocketAddr},
     sync::Arc,
@@ -157,6 +159,36 @@ async fn whoever_else_answers_is_not_taken_for_the_one_that_was_dialled() {
         twin.connect_gossip(address, None).await.unwrap_err(),
         DialError::SameName
     );
+}
+
+#[tokio::test]
+async fn a_server_of_another_cluster_or_authority_is_not_spoken_to() {
+    let site = Site::new();
+    let (n1, _accepted) = start(&site.credentials("n1"), Clients::Off, anywhere());
+    let foreign = Site::new();
+    let other = ClusterName::new("other").unwrap();
+    let pretending = Authority::from_pem(&site.authority.pem())
+        .unwrap()
+        .pretending(other);
+    let node = NodeId::new("n2").unwrap();
+    let leaf = pretending
+        .issue_node(&node, Validity::new(unix_seconds(), LEAF_SPAN))
+        .unwrap();
+    let authority = site.authority.pem().certificate;
+    let pem = CredentialPem {
+        authority: &authority,
+        certificate: &leaf.certificate,
+        key: &leaf.key,
+    };
+    let stray = Credentials::unchecked(&pem, &site.cluster, &node);
+    for credentials in [stray, foreign.credentials("n2")] {
+        let (n2, _accepted) = start(&credentials, Clients::Off, anywhere());
+        let dialled = n1.connect_gossip(n2.local_address().unwrap(), None).await;
+        let Err(DialError::Handshake(error)) = dialled else {
+            panic!("{dialled:?}");
+        };
+        assert!(!super::may_heal(&error), "{error}");
+    }
 }
 
 #[tokio::test]

@@ -150,7 +150,7 @@ impl Driver {
         match sought {
             Sought::Answer {
                 result: Ok(copied), ..
-            } => self.take_state(now, copied),
+            } => self.take_state(now, *copied),
             Sought::Answer {
                 address,
                 result: Err(error),

@@ -27,7 +27,7 @@ pub(in crate::gossip) enum Sought {
         /// Where it was asked.
         address: SocketAddr,
         /// What it said.
-        result: Result<Copied, CopyError>,
+        result: Result<Box<Copied>, CopyError>,
     },
     /// The round is over.
     Over {
@@ -65,6 +65,7 @@ impl Round {
                 continue;
             }
             complete &= result.is_ok();
+            let result = result.map(Box::new);
             let event = Event::Sought(Sought::Answer { address, result });
             if events.send(event).await.is_err() {
                 return;

@@ -1,5 +1,7 @@
 //! Starting, dying, sleeping, being cut off, leaving.
 
+#![expect(clippy::print_stdout, reason = "the times that were measured")]
+
 use std::{
     io,
     net::{SocketAddr, UdpSocket},
