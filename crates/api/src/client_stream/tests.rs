@@ -5,6 +5,7 @@ use std::{
     time::Duration,
 };
 
+use futures_util::stream::FuturesUnordered;
 use proptest::{prelude::*, test_runner::TestRunner};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, duplex},
@@ -17,7 +18,7 @@ use tollgate_wire::{
     frame::{self, MAX_CLIENT_FRAME},
 };
 
-use super::{MAX_OUTPUT, MAX_WAITING, StreamError, serve_stream};
+use super::{MAX_OUTPUT, MAX_WAITING, StreamError, batch::Batch, serve_stream};
 use crate::fakes::{FakeChecker, REFUSED};
 
 const DEADLINE: Duration = Duration::from_secs(10);
@@ -360,6 +361,26 @@ async fn at_most_so_many_checks_wait_for_a_peer() {
         client.next().await.is_some(),
         "and goes on when one is answered"
     );
+}
+
+#[tokio::test]
+async fn a_batch_ends_at_its_bounds() {
+    let checker = FakeChecker::new();
+    for (name, taken) in [("later", Some(MAX_WAITING)), ("api", None)] {
+        let frame = framed(1, &policy(name, &[("ip", "a"), ("api_key", "a")]));
+        let (mut output, waiting) = (Vec::new(), FuturesUnordered::new());
+        let batch = Batch::decide(&checker, &frame.repeat(20_000), &mut output, &waiting);
+        let decided = batch.taken / frame.len();
+        match taken {
+            Some(taken) => assert_eq!(decided, taken),
+            None => assert!(decided < 20_000, "{decided} were decided"),
+        }
+        assert!(
+            output.len() < MAX_OUTPUT + 1024,
+            "{} bytes wait",
+            output.len()
+        );
+    }
 }
 
 #[tokio::test]

@@ -158,6 +158,17 @@ async fn a_large_body_gets_its_answer() {
     );
     let answer = server.exchange(chunked.as_bytes()).await;
     assert!(answer.starts_with("HTTP/1.1 413 "), "{answer:.200}");
+    // All of it was read, so the connection goes on.
+    let mut stream = server.connect().await;
+    let head = head.replace("Connection: close\r\n", "");
+    let sized = format!("{head}Content-Length: {}\r\n\r\n{body}", body.len());
+    stream.write_all(sized.as_bytes()).await.unwrap();
+    stream.write_all(post("").as_bytes()).await.unwrap();
+    let both = answers(&mut stream, 1).await;
+    assert!(
+        both.starts_with("HTTP/1.1 413 ") && both.contains("HTTP/1.1 200 OK"),
+        "{both}"
+    );
     // One that asks first is not even let begin.
     let asking = format!("{head}Expect: 100-continue\r\nContent-Length: 2097152\r\n\r\n");
     let answer = server.exchange(asking.as_bytes()).await;
