@@ -5,6 +5,8 @@
 //! no charge that is not on its way back (P4).
 
 mod fallback;
+mod journey;
+mod one;
 mod remote;
 
 use std::{
@@ -17,8 +19,8 @@ use std::{
 use smallvec::SmallVec;
 use tollgate_cluster::{Answer, GiveBackTo, Plan, Settled, Settlement, Step};
 use tollgate_limit::{
-    Applied, AppliedLimits, Ask, CheckError, CheckId, Cost, DecidedBy, Decision, Limit,
-    LimitDecision, Mode, Nanos, Question, Subject, Tally, Verdict,
+    Applied, AppliedLimits, Ask, CheckError, CheckId, Cost, DecidedBy, Decision, Limit, Mode,
+    Nanos, Question, Subject, Tally, Verdict,
 };
 
 pub(crate) use self::fallback::LocalShares;
@@ -51,13 +53,36 @@ impl Checked {
     }
 }
 
+/// What was asked.
+#[derive(Clone, Copy, Debug)]
+struct Asked {
+    id: CheckId,
+    started: Nanos,
+    cost: Cost,
+    mode: Mode,
+}
+
 /// One check on its way: what was asked, and what is said so far.
 struct Ongoing {
     id: CheckId,
-    started: Nanos,
     applied: AppliedLimits,
     plan: Plan,
     settlement: Settlement,
+}
+
+impl Ongoing {
+    fn new(asked: Asked, applied: AppliedLimits, routes: &Routes) -> Self {
+        let Asked { id, cost, mode, .. } = asked;
+        let placement = &routes.view.placement;
+        let plan = Plan::new(&applied, cost, mode, placement, routes.view.own);
+        let settlement = Settlement::new(applied.len());
+        Self {
+            id,
+            applied,
+            plan,
+            settlement,
+        }
+    }
 }
 
 impl Node {
@@ -75,24 +100,19 @@ impl Node {
             Cost::ZERO => (Cost::ONE, Mode::Peek),
             cost => (cost, question.mode),
         };
-        let id = self.next_check_id();
+        let asked = Asked {
+            id: self.next_check_id(),
+            started: now,
+            cost,
+            mode,
+        };
         let routes = self.routes.load();
         if let [only] = applied.as_slice()
-            && routes.is_own(only.key.slot())
-            && !self.owner.pause.is_late(now)
+            && let Some(checked) = self.check_one(&routes, only, asked)
         {
-            return Ok(Checked::Now(self.decide_own(now, id, only, (cost, mode))));
+            return Ok(checked);
         }
-        let placement = &routes.view.placement;
-        let plan = Plan::new(&applied, cost, mode, placement, routes.view.own);
-        let settlement = Settlement::new(applied.len());
-        let mut check = Ongoing {
-            id,
-            started: now,
-            applied,
-            plan,
-            settlement,
-        };
+        let mut check = Ongoing::new(asked, applied, &routes);
         self.decide_here(now, &routes, &mut check);
         if check.settlement.is_refused() || check.plan.remote().is_empty() {
             return Ok(Checked::Now(self.finish(now, check)));
@@ -128,37 +148,6 @@ impl Node {
         CheckId {
             boot: self.boot.0,
             number,
-        }
-    }
-
-    /// The fast path: one limit, and its counter is here.
-    fn decide_own(
-        &self,
-        now: Nanos,
-        id: CheckId,
-        applied: &Applied,
-        (cost, mode): (Cost, Mode),
-    ) -> Decision {
-        let ask = Ask {
-            key: applied.key,
-            rule: *applied.limit.rule(),
-            cost,
-        };
-        let verdict = self.owner.store.decide(now, &ask, mode);
-        if mode == Mode::Consume {
-            self.tally_of(&applied.limit)
-                .count(&verdict, DecidedBy::Owner);
-        }
-        let decision = LimitDecision {
-            limit: Arc::clone(&applied.limit),
-            verdict,
-            decided_by: DecidedBy::Owner,
-            node: self.config.node.clone(),
-            degraded: false,
-        };
-        Decision {
-            id,
-            limits: vec![decision],
         }
     }
 

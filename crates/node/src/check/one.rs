@@ -1,0 +1,119 @@
+//! The short way of a check that one limit applies to: no plan, no settlement.
+//!
+//! Says the same as the long way; takes it when the owner does not decide.
+
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+use tollgate_limit::{
+    Applied, AppliedLimits, Ask, DecidedBy, Decision, LimitDecision, Mode, NodeId, Verdict,
+};
+
+use super::{
+    Asked, Checked, Ongoing,
+    journey::{End, Journey},
+};
+use crate::{clock::Clock as _, node::Node, routes::Routes};
+
+impl Node {
+    /// Decides here, or asks the owner; `None` if neither can be done.
+    pub(super) fn check_one(
+        self: &Arc<Self>,
+        routes: &Routes,
+        applied: &Applied,
+        asked: Asked,
+    ) -> Option<Checked> {
+        let now = asked.started;
+        let owner = routes.owner(applied.key.slot())?;
+        let ask = Ask {
+            key: applied.key,
+            rule: *applied.limit.rule(),
+            cost: asked.cost,
+        };
+        if routes.view.own == Some(owner) {
+            if self.owner.pause.is_late(now) {
+                return None;
+            }
+            let verdict = self.owner.store.decide(now, &ask, asked.mode);
+            let node = self.config.node.clone();
+            return Some(Checked::Now(self.told(applied, asked, (verdict, node))));
+        }
+        let asks = SmallVec::from_slice(&[ask]);
+        let journey = Journey::start(self, routes, owner, (now, asked.mode, asks))?;
+        let node = Arc::clone(self);
+        Some(Checked::Later(Box::pin(node.settle_one(
+            applied.clone(),
+            asked,
+            journey,
+        ))))
+    }
+
+    async fn settle_one(
+        self: Arc<Self>,
+        applied: Applied,
+        asked: Asked,
+        mut journey: Journey,
+    ) -> Decision {
+        let end = journey.end().await;
+        let now = self.clock.now();
+        match end {
+            End::Decided { node, verdicts } => {
+                self.remember(now, &journey.asks, &verdicts);
+                match verdicts.first() {
+                    Some(verdict) => self.told(&applied, asked, (*verdict, node)),
+                    None => self.undecided(applied, asked),
+                }
+            }
+            End::Own(verdicts) => match verdicts.first() {
+                Some(verdict) => {
+                    let node = self.config.node.clone();
+                    self.told(&applied, asked, (*verdict, node))
+                }
+                None => self.undecided(applied, asked),
+            },
+            End::Unanswered(unknown) => {
+                let decision = self.undecided(applied, asked);
+                if let Some(unknown) = unknown
+                    && asked.mode == Mode::Consume
+                    && !decision.is_allowed()
+                {
+                    unknown.refuse(journey.asks);
+                }
+                decision
+            }
+        }
+    }
+
+    /// What the owner said.
+    fn told(
+        &self,
+        applied: &Applied,
+        asked: Asked,
+        (verdict, node): (Verdict, NodeId),
+    ) -> Decision {
+        if asked.mode == Mode::Consume {
+            let tally = self.tally_of(&applied.limit);
+            tally.count(&verdict, DecidedBy::Owner);
+        }
+        Decision {
+            id: asked.id,
+            limits: vec![LimitDecision {
+                limit: Arc::clone(&applied.limit),
+                verdict,
+                decided_by: DecidedBy::Owner,
+                node,
+                degraded: false,
+            }],
+        }
+    }
+
+    /// The owner did not say: the limit's fallback.
+    fn undecided(&self, applied: Applied, asked: Asked) -> Decision {
+        let now = self.clock.now();
+        let routes = self.routes.load();
+        let applied: AppliedLimits = [applied].into_iter().collect();
+        let mut check = Ongoing::new(asked, applied, &routes);
+        self.fall_back(now, &routes, &mut check, &[0]);
+        self.finish(now, check)
+    }
+}
