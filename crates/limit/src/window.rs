@@ -35,15 +35,18 @@ pub(crate) fn decide(
     if outcome != Outcome::Allow || mode == Mode::Peek || cost == Cost::ZERO {
         return reading.verdict(outcome, cost, Cost::ZERO);
     }
+    // What is charged lies in the slice of now, which counts in full.
     let used = reading.used.saturating_add(cost.units());
+    let total = reading.total.saturating_add(cost.units());
     let place = place.charge(counters, latest, cost.units());
-    let reading = Reading {
+    let charged = Reading {
         rule,
         place,
         counters,
+        total,
         used,
     };
-    reading.verdict(outcome, cost, Cost::ZERO)
+    charged.verdict(outcome, cost, Cost::ZERO)
 }
 
 /// Counts units in the slice of `now` without asking whether they fit.
@@ -71,8 +74,7 @@ pub(crate) fn give_back(
     if slice > place.newest || slice < oldest {
         return false;
     }
-    let index = index_of(slice, counters.len());
-    let Some(counter) = counters.get_mut(index) else {
+    let Some(counter) = counters.get_mut(index_of(slice, counters.len())) else {
         return false;
     };
     let before = *counter;
@@ -86,6 +88,8 @@ pub(crate) struct Reading<'a> {
     rule: &'a SlidingWindow,
     place: Place,
     counters: &'a [u64],
+    /// All counts that the window still holds, the oldest in full.
+    total: u64,
     used: u64,
 }
 
@@ -101,16 +105,23 @@ impl<'a> Reading<'a> {
     }
 
     fn new(rule: &'a SlidingWindow, place: Place, counters: &'a [u64]) -> Self {
-        let mut reading = Self {
+        let mut total = 0_u64;
+        let mut oldest = None;
+        for counts in kept(counters, place) {
+            oldest = oldest.or_else(|| counts.first().copied());
+            for count in counts {
+                total = total.saturating_add(*count);
+            }
+        }
+        let oldest = oldest.unwrap_or(0);
+        let whole = total.saturating_sub(oldest);
+        Self {
             rule,
             place,
             counters,
-            used: 0,
-        };
-        let mut counts = reading.counts();
-        let oldest = counts.next().unwrap_or(0);
-        reading.used = counts.fold(place.part(oldest, rule.oldest), u64::saturating_add);
-        reading
+            total,
+            used: whole.saturating_add(place.part(oldest, rule.oldest)),
+        }
     }
 
     /// Units used in the window that ends now, rounded up.
@@ -162,14 +173,17 @@ impl<'a> Reading<'a> {
         if self.used <= room {
             return Nanos::ZERO;
         }
-        let mut younger = self.counts().fold(0, u64::saturating_add);
-        for (slice, count) in (self.place.slice..=u64::MAX).zip(self.counts()) {
-            younger = younger.saturating_sub(count);
-            let Some(room) = room.checked_sub(younger) else {
-                continue;
-            };
-            if let Some(offset) = self.place.offset_within(count, room, self.rule.oldest) {
-                return self.place.wait_until(slice, offset);
+        let mut younger = self.total;
+        let mut ending = self.place.slice;
+        for counts in kept(self.counters, self.place) {
+            for count in counts {
+                younger = younger.saturating_sub(*count);
+                if let Some(room) = room.checked_sub(younger)
+                    && let Some(offset) = self.place.offset_within(*count, room, self.rule.oldest)
+                {
+                    return self.place.wait_until(ending, offset);
+                }
+                ending = ending.saturating_add(1);
             }
         }
         self.wait_until_empty()
@@ -177,29 +191,32 @@ impl<'a> Reading<'a> {
 
     /// Time from now until nothing is used.
     fn wait_until_empty(&self) -> Nanos {
-        let Some(age) = self.counts().rev().position(|count| count > 0) else {
+        let [older, younger] = kept(self.counters, self.place);
+        let mut from_newest = younger.iter().rev().chain(older.iter().rev());
+        let Some(age) = from_newest.position(|count| *count > 0) else {
             return Nanos::ZERO;
         };
         let newest_used = self.place.newest.saturating_sub(to_u64(age));
         let span = u64::from(self.rule.slices).saturating_add(1);
         self.place.wait_until(newest_used.saturating_add(span), 0)
     }
+}
 
-    /// The counts that the window of now still holds, oldest first: the first is that of slice
-    /// `slice - slices`, the last that of `newest`.
-    fn counts(&self) -> impl DoubleEndedIterator<Item = u64> + use<'a> {
-        let head = index_of(self.place.newest, self.counters.len());
-        let (younger, older) = match self.counters.split_at_checked(head.saturating_add(1)) {
-            Some(halves) => halves,
-            None => (self.counters, [].as_slice()),
-        };
-        let gone = self.place.slice.saturating_sub(self.place.newest);
-        let gone = usize::try_from(gone).unwrap_or(usize::MAX);
-        let older_kept = older.get(gone..).unwrap_or_default();
-        let gone_younger = gone.saturating_sub(older.len());
-        let younger_kept = younger.get(gone_younger..).unwrap_or_default();
-        older_kept.iter().chain(younger_kept).copied()
-    }
+/// The counts that the window of now still holds, oldest first: the first is that of slice
+/// `slice - slices`, the last that of `newest`. In two runs, since the places go round.
+fn kept(counters: &[u64], place: Place) -> [&[u64]; 2] {
+    let head = index_of(place.newest, counters.len());
+    let (younger, older) = match counters.split_at_checked(head.saturating_add(1)) {
+        Some(runs) => runs,
+        None => (counters, [].as_slice()),
+    };
+    let gone = place.slice.saturating_sub(place.newest);
+    let gone = usize::try_from(gone).unwrap_or(usize::MAX);
+    let gone_younger = gone.saturating_sub(older.len());
+    [
+        older.get(gone..).unwrap_or_default(),
+        younger.get(gone_younger..).unwrap_or_default(),
+    ]
 }
 
 /// An instant on the grid of slices, beside that of the last charge.
@@ -322,6 +339,7 @@ fn scale(value: u64, numerator: u64, denominator: NonZeroU64, rounding: Rounding
     u64::try_from(scaled).unwrap_or(u64::MAX)
 }
 
+/// The place of a slice among so many counters.
 fn index_of(slice: u64, length: usize) -> usize {
     let length = NonZeroU64::new(to_u64(length)).unwrap_or(NonZeroU64::MIN);
     usize::try_from(slice % length).unwrap_or(0)

@@ -73,7 +73,10 @@ impl Limit {
         check_name("name", &spec.name)?;
         check_key(&spec.key)?;
         let rule = rule_of(&spec.algorithm)?;
-        let prefix = prefix_of(policy, kind, &spec.name, &rule, hash_key);
+        let mut prefix = prefix_of(policy, kind, &spec.name, &rule, hash_key);
+        if let Some(first) = spec.key.first() {
+            prefix.part(first.as_bytes());
+        }
         let fingerprint = fingerprint_of(&spec);
         let matches = spec.matches.into_iter().map(|(attribute, patterns)| {
             (
@@ -162,11 +165,14 @@ impl Limit {
     /// [`CheckError::Required`] or [`CheckError::EmptyKey`] if the absence is the caller's fault.
     pub fn key_of(&self, attributes: &Attributes<'_>) -> Result<Option<KeyHash>, CheckError> {
         let mut hasher = self.prefix.clone();
-        for attribute in &self.key {
+        for (at, attribute) in self.key.iter().enumerate() {
             let Some(value) = attributes.value(attribute) else {
                 return self.without(attribute);
             };
-            hasher.part(attribute.as_bytes());
+            // The name of the first is the end of the prefix.
+            if at > 0 {
+                hasher.part(attribute.as_bytes());
+            }
             hasher.part(value.as_bytes());
         }
         Ok(Some(hasher.finish()))
