@@ -33,6 +33,12 @@ fn picture(member: &Member) -> (u64, usize, u64) {
     )
 }
 
+/// How the other side ends a connection; it must.
+async fn end_of(connection: &quinn::Connection) -> quinn::ConnectionError {
+    let ended = tokio::time::timeout(Duration::from_secs(10), connection.closed()).await;
+    ended.expect("the connection was not closed")
+}
+
 fn runtime() -> Runtime {
     Runtime::new().unwrap()
 }
@@ -64,7 +70,7 @@ fn a_client_on_the_protocol_of_peers() {
     let end = runtime().block_on(async {
         let knocking = site.knock(&credentials);
         let connection = knocking.connect_peer(&n1.view().identity).await.unwrap();
-        connection.closed().await
+        end_of(&connection).await
     });
     assert_eq!(CloseCode::of(&end), Some(CloseCode::Refused), "{end}");
     let told = lines(&[
@@ -92,7 +98,7 @@ fn a_node_of_another_cluster() {
     let end = runtime().block_on(async {
         let knocking = site.knock(&credentials);
         let dialled = knocking.connect_gossip(n1.address, None).await.unwrap();
-        dialled.connection.closed().await
+        end_of(&dialled.connection).await
     });
     assert_eq!(CloseCode::of(&end), Some(CloseCode::Refused), "{end}");
     let told = lines(&[
@@ -130,7 +136,7 @@ fn a_packet_whose_sender_is_not_the_node_of_the_certificate() {
             .connection
             .send_datagram(Bytes::from(packet))
             .unwrap();
-        dialled.connection.closed().await
+        end_of(&dialled.connection).await
     });
     assert_eq!(CloseCode::of(&end), Some(CloseCode::Malformed), "{end}");
     let told = lines(&[
