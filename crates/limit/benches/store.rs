@@ -7,8 +7,9 @@
 #![allow(
     clippy::print_stdout,
     clippy::expect_used,
+    clippy::ptr_arg,
     missing_docs,
-    reason = "a bench prints its figures, and may panic"
+    reason = "a bench prints its figures and may panic; governor takes its keys as `&String`"
 )]
 
 use std::{hint::black_box, num::NonZeroU32, thread, time::Duration};

@@ -119,3 +119,56 @@ impl AttributeError {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{AttributeError, Attributes, MAX_ATTRIBUTES, MAX_NAME_LENGTH, MAX_VALUE_LENGTH};
+
+    #[test]
+    fn an_empty_value_is_an_absent_one() {
+        let mut attributes = Attributes::new();
+        attributes.insert("ip", "::1").expect("legal");
+        attributes.insert("user", "").expect("legal");
+        assert_eq!(attributes.value("ip"), Some("::1"));
+        assert_eq!(attributes.value("user"), None);
+        assert_eq!(attributes.value("plan"), None);
+        assert_eq!(
+            attributes.iter().collect::<Vec<_>>(),
+            [("ip", "::1"), ("user", "")]
+        );
+    }
+
+    #[test]
+    fn bounds_are_kept_and_name_the_attribute() {
+        let mut attributes = Attributes::new();
+        let name = || "a".to_owned();
+        let mut insert = |name: String, value: String| attributes.insert(name, value);
+        assert_eq!(
+            insert(String::new(), name()),
+            Err(AttributeError::IllegalName)
+        );
+        assert_eq!(
+            insert("a\nb".to_owned(), name()),
+            Err(AttributeError::IllegalName)
+        );
+        let long = "n".repeat(MAX_NAME_LENGTH + 1);
+        assert_eq!(insert(long, name()), Err(AttributeError::IllegalName));
+        let long = insert(name(), "v".repeat(MAX_VALUE_LENGTH + 1));
+        assert_eq!(long, Err(AttributeError::ValueTooLong { name: name() }));
+        let control = insert(name(), "\u{7f}".to_owned());
+        assert_eq!(
+            control,
+            Err(AttributeError::ControlCharacter { name: name() })
+        );
+        assert_eq!(insert(name(), "v".repeat(MAX_VALUE_LENGTH)), Ok(()));
+        let twice = insert(name(), "w".to_owned()).expect_err("twice");
+        assert_eq!(twice.attribute(), Some("a"));
+        for number in 1..MAX_ATTRIBUTES {
+            assert_eq!(insert(format!("n{number}"), name()), Ok(()));
+        }
+        assert_eq!(
+            insert("one more".to_owned(), name()),
+            Err(AttributeError::TooMany)
+        );
+    }
+}

@@ -218,4 +218,23 @@ mod tests {
         check(&[refuse(Some(5)), refuse(None), refuse(Some(9))], Some("b"));
         check(&[refuse(None), refuse(Some(9)), allow(0, 99)], Some("a"));
     }
+
+    #[test]
+    fn a_node_id_has_few_characters() {
+        for name in ["n1", "A-b_c.9", &"n".repeat(64)] {
+            assert_eq!(NodeId::new(name).unwrap().as_str(), name);
+        }
+        for name in ["", "n 1", "n/1", "é", &"n".repeat(65)] {
+            assert_eq!(NodeId::new(name), None, "{name:?}");
+        }
+    }
+
+    #[test]
+    fn a_check_id_is_of_fixed_length() {
+        let id = CheckId {
+            boot: 0xab,
+            number: 1,
+        };
+        assert_eq!(id.to_string(), "00000000000000ab0000000000000001");
+    }
 }

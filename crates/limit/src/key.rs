@@ -113,3 +113,46 @@ impl KeyHasher {
         KeyHash::from_halves(hash.h1, hash.h2)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{HashKey, KeyHash, KeyHasher, SlotId};
+
+    fn hash(key: u8, parts: &[&str]) -> KeyHash {
+        let mut hasher = KeyHasher::new(&HashKey::new([key; 16]));
+        for part in parts {
+            hasher.part(part.as_bytes());
+        }
+        hasher.finish()
+    }
+
+    #[test]
+    fn lists_of_parts_never_collide() {
+        let lists: [&[&str]; 6] = [&[], &[""], &["", ""], &["ab", "c"], &["a", "bc"], &["abc"]];
+        for (at, list) in lists.iter().enumerate() {
+            for other in &lists[..at] {
+                assert_ne!(hash(1, list), hash(1, other), "{list:?} and {other:?}");
+            }
+        }
+    }
+
+    /// All nodes of a cluster, of any version, must agree.
+    #[test]
+    fn the_hash_never_changes() {
+        let known = KeyHash::from_halves(13_745_398_323_600_217_881, 2_447_133_024_198_183_315);
+        assert_eq!(hash(7, &["configured", "api", "per-key"]), known);
+        assert_ne!(hash(8, &["configured", "api", "per-key"]), known);
+    }
+
+    #[test]
+    fn a_slot_is_the_top_of_the_high_half() {
+        let key = KeyHash::from_halves(0xabcd_0000_0000_0001, u64::MAX);
+        assert_eq!(key.slot(), SlotId::new(0xabcd));
+        assert_eq!((key.slot().number(), key.slot().index()), (0xabcd, 0xabcd));
+    }
+
+    #[test]
+    fn the_secret_is_never_printed() {
+        assert_eq!(format!("{:?}", HashKey::new([7; 16])), "HashKey(secret)");
+    }
+}

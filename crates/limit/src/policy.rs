@@ -134,3 +134,6 @@ pub enum PolicyError {
     #[error("a policy must have at most {MAX_LIMITS_PER_POLICY} limits")]
     TooManyLimits,
 }
+
+#[cfg(test)]
+mod tests;

@@ -131,3 +131,50 @@ impl Window {
         self.0
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::{Cost, MAX_UNITS, Nanos, OutOfRange, Window};
+
+    #[test]
+    fn a_wait_is_rounded_up() {
+        for (nanos, millis, seconds) in [
+            (0, 0, 0),
+            (1, 1, 1),
+            (1_000_000, 1, 1),
+            (1_000_001, 2, 1),
+            (1_000_000_001, 1001, 2),
+        ] {
+            let span = Nanos::new(nanos);
+            assert_eq!((span.ceil_millis(), span.ceil_seconds()), (millis, seconds));
+        }
+    }
+
+    #[test]
+    fn spans_saturate() {
+        let one = Nanos::new(1);
+        assert_eq!(Nanos::MAX.saturating_add(one), Nanos::MAX);
+        assert_eq!(Nanos::ZERO.saturating_sub(one), Nanos::ZERO);
+        assert_eq!(Nanos::from_millis(u64::MAX), Nanos::MAX);
+        assert_eq!(Nanos::from(Duration::MAX), Nanos::MAX);
+        assert_eq!(
+            Duration::from(Nanos::from_millis(1500)),
+            Duration::from_millis(1500)
+        );
+    }
+
+    #[test]
+    fn costs_and_windows_keep_their_bounds() {
+        assert_eq!(Cost::new(MAX_UNITS).map(Cost::units), Ok(1 << 53));
+        assert_eq!(Cost::new(MAX_UNITS + 1), Err(OutOfRange { max: MAX_UNITS }));
+        let just_below = Window::MIN.saturating_sub(Nanos::new(1));
+        let just_above = Window::MAX.saturating_add(Nanos::new(1));
+        assert_eq!(Window::new(just_below), None);
+        assert_eq!(Window::new(just_above), None);
+        for bound in [Window::MIN, Window::MAX] {
+            assert_eq!(Window::new(bound).map(Window::span), Some(bound));
+        }
+    }
+}

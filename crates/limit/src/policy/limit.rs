@@ -310,3 +310,6 @@ fn error(field: &str, wrong: impl Into<String>, right: &str) -> SpecError {
         right: right.to_owned(),
     }
 }
+
+#[cfg(test)]
+mod tests;

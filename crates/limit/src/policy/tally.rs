@@ -90,3 +90,68 @@ const fn reason_index(reason: Reason) -> usize {
         Reason::Undecided => 3,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Tally;
+    use crate::{
+        decision::DecidedBy,
+        units::Nanos,
+        verdict::{Outcome, Reason, Verdict},
+    };
+
+    fn verdict(outcome: Outcome) -> Verdict {
+        Verdict {
+            outcome,
+            used: 0,
+            remaining: 0,
+            retry_after: None,
+            more_after: Nanos::ZERO,
+            reset_after: Nanos::ZERO,
+            delay: Nanos::ZERO,
+            charged_slice: 0,
+        }
+    }
+
+    #[test]
+    fn each_answer_is_counted_where_it_belongs() {
+        let tally = Tally::default();
+        let deciders = [
+            DecidedBy::Owner,
+            DecidedBy::Standby,
+            DecidedBy::Cached,
+            DecidedBy::Fallback,
+            DecidedBy::Switch,
+        ];
+        let reasons = [
+            Reason::LimitExceeded,
+            Reason::CostExceedsLimit,
+            Reason::LimitIsZero,
+            Reason::Undecided,
+        ];
+        for (times, decided_by) in (1..).zip(deciders) {
+            for _ in 0..times {
+                tally.count(&verdict(Outcome::Allow), decided_by);
+            }
+        }
+        for (times, reason) in (1..).zip(reasons) {
+            for _ in 0..times {
+                tally.count(&verdict(Outcome::Refuse(reason)), DecidedBy::Owner);
+            }
+        }
+        tally.skip();
+        assert_eq!(
+            deciders.map(|decided_by| tally.allowed(decided_by)),
+            [1, 2, 3, 4, 5]
+        );
+        assert_eq!(
+            deciders.map(|decided_by| tally.refused(decided_by)),
+            [10, 0, 0, 0, 0]
+        );
+        assert_eq!(
+            reasons.map(|reason| tally.refused_because(reason)),
+            [1, 2, 3, 4]
+        );
+        assert_eq!(tally.skipped(), 1);
+    }
+}
