@@ -10,6 +10,7 @@
 
 mod arena;
 mod cell;
+mod handle;
 mod index;
 mod locked;
 mod pressure;

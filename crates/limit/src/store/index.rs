@@ -6,7 +6,7 @@
 //! cells: the hash of a handle comes from the caller. Invariants: the number of slots is a power of
 //! two; at most three quarters of them are taken; between a key's home and its slot none is empty.
 
-use super::shard::Handle;
+use super::handle::Handle;
 
 /// Bits of the hash in a slot, to tell most other keys apart without a look at their cell.
 const TAG_BITS: u32 = 6;

@@ -9,7 +9,8 @@ use std::cmp::Ordering;
 
 use super::{
     cell::{self, Standing},
-    shard::{Handle, Shard},
+    handle::Handle,
+    shard::Shard,
     standoff::{Standoff, Suspect},
 };
 use crate::{key::KeyHash, units::Nanos};

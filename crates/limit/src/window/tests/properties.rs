@@ -294,6 +294,39 @@ fn wide_rule() -> impl Strategy<Value = SlidingWindow> {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(5000))]
+
+    /// P9 and P5 for limits, windows and costs of any size: nothing is rounded the wrong way.
+    #[test]
+    fn large_numbers_follow_the_model(
+        rule in wide_rule(),
+        arrivals in prop::collection::vec((0_u64..2500, 0_u64..600), 1..12),
+    ) {
+        let part = |whole: u64, thousandths: u64| {
+            (u128::from(whole) * u128::from(thousandths) / 1000) as u64
+        };
+        let mut counter = Counter::new(rule);
+        let mut model = Model::default();
+        let mut now = 0;
+        for (step, cost) in arrivals {
+            now += part(width_of(&rule), step);
+            let cost = part(rule.limit, cost).max(1);
+            let fits = model.admits(&rule, now, cost);
+            let verdict = counter.consume(now, cost);
+            prop_assert_eq!(verdict.is_allowed(), fits);
+            if fits {
+                model.charge(now, cost);
+            }
+            prop_assert_eq!(u128::from(verdict.used), model.used(&rule, now));
+            if let Some(wait) = verdict.retry_after.map(Nanos::as_nanos) {
+                prop_assert!(model.admits(&rule, now + wait, cost));
+                prop_assert!(wait == 0 || !model.admits(&rule, now + wait - 1, cost));
+            }
+        }
+    }
+}
+
+proptest! {
     #![proptest_config(ProptestConfig::with_cases(100_000))]
 
     /// Rule 9: whatever the numbers, nothing overflows and `0 <= remaining <= capacity`. The debug
