@@ -103,8 +103,8 @@ struct Waiter {
 /// What became of an ask.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Heard {
-    /// The owner decided.
-    Verdicts(SmallVec<[Verdict; 1]>),
+    /// The owner decided; heard at this instant.
+    Verdicts(Nanos, SmallVec<[Verdict; 1]>),
     /// The owner told the state of a counter.
     Counter(Option<Verdict>),
     /// It did not.

@@ -32,8 +32,12 @@ pub(super) struct Journey {
 
 /// What became of one group of limits.
 pub(super) enum End {
-    /// A peer decided.
-    Decided { node: NodeId, verdicts: Verdicts },
+    /// A peer decided; heard at this instant.
+    Decided {
+        at: Nanos,
+        node: NodeId,
+        verdicts: Verdicts,
+    },
     /// This node turned out to be the owner.
     Own(Verdicts),
     /// Nobody did; what may have been charged all the same is told.
@@ -89,26 +93,29 @@ impl Journey {
         };
         let number = asked.number;
         match self.hear(asked).await {
-            Ok(verdicts) => self.decided(verdicts),
+            Ok(heard) => self.decided(heard),
             Err(None) => End::Unanswered(None),
             // Boxed: seldom needed, and larger than all the rest.
             Err(Some(failure)) => Box::pin(self.go_on(failure, Some(number))).await,
         }
     }
 
-    fn decided(&self, verdicts: Verdicts) -> End {
+    fn decided(&self, (at, verdicts): (Nanos, Verdicts)) -> End {
         End::Decided {
+            at,
             node: self.link.peer().clone(),
             verdicts,
         }
     }
 
     /// The verdicts, or why there are none; `None` if the peer is no member any more.
-    async fn hear(&self, asked: Asked) -> Result<Verdicts, Option<Failure>> {
+    async fn hear(&self, asked: Asked) -> Result<(Nanos, Verdicts), Option<Failure>> {
         match asked.heard.await {
-            Ok(Heard::Verdicts(verdicts)) if verdicts.len() == self.asks.len() => Ok(verdicts),
+            Ok(Heard::Verdicts(at, verdicts)) if verdicts.len() == self.asks.len() => {
+                Ok((at, verdicts))
+            }
             // An answer to another question: the peer is broken.
-            Ok(Heard::Verdicts(_) | Heard::Counter(_)) => Err(Some(Failure::Timeout)),
+            Ok(Heard::Verdicts(..) | Heard::Counter(_)) => Err(Some(Failure::Timeout)),
             Ok(Heard::Failed(failure)) => Err(Some(failure)),
             Err(_link_is_gone) => Err(None),
         }
@@ -170,7 +177,7 @@ impl Journey {
                 Some(asked) => {
                     number = Some(asked.number);
                     match self.hear(asked).await {
-                        Ok(verdicts) => return self.decided(verdicts),
+                        Ok(heard) => return self.decided(heard),
                         Err(None) => return End::Unanswered(None),
                         Err(Some(failure)) => failure,
                     }

@@ -55,10 +55,9 @@ impl Node {
         mut journey: Journey,
     ) -> Decision {
         let end = journey.end().await;
-        let now = self.clock.now();
         match end {
-            End::Decided { node, verdicts } => {
-                self.remember(now, &journey.asks, &verdicts);
+            End::Decided { at, node, verdicts } => {
+                self.remember(at, &journey.asks, &verdicts);
                 match verdicts.first() {
                     Some(verdict) => self.told(&applied, asked, (*verdict, node)),
                     None => self.undecided(applied, asked),

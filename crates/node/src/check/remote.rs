@@ -83,8 +83,8 @@ impl Node {
         let mut unknown = SmallVec::<[_; 1]>::new();
         for (end, OnTheWay { limits, journey }) in ends {
             match end {
-                End::Decided { node, verdicts } => {
-                    self.remember(now, &journey.asks, &verdicts);
+                End::Decided { at, node, verdicts } => {
+                    self.remember(at, &journey.asks, &verdicts);
                     let answers = verdicts.into_iter().map(|verdict| Answer {
                         verdict,
                         decided_by: DecidedBy::Owner,

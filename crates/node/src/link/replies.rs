@@ -20,7 +20,7 @@ impl Link {
         (id, mut body): (u64, &[u8]),
     ) -> Result<(), CodecError> {
         let heard = match read_reply(&mut body)? {
-            Reply::Verdicts(head) => Heard::Verdicts(read_verdicts(head, &mut body)?),
+            Reply::Verdicts(head) => Heard::Verdicts(now, read_verdicts(head, &mut body)?),
             Reply::Counter(counter) => Heard::Counter(counter),
             Reply::NotOwner { .. } => Heard::Failed(Failure::NotOwner),
             Reply::TooLate => Heard::Failed(Failure::TooLate),
@@ -62,7 +62,7 @@ impl Link {
                 drop(pending.payload.tell.send(heard));
             }
             None => {
-                let Heard::Verdicts(verdicts) = heard else {
+                let Heard::Verdicts(_, verdicts) = heard else {
                     return;
                 };
                 let unwanted = state.late.handle_reply(number, verdicts);

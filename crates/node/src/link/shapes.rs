@@ -19,6 +19,8 @@ pub(super) struct Shapes {
     numbers: HashMap<Rule, u16, BuildHasherDefault<DefaultHasher>>,
     rules: Vec<Rule>,
     oldest: u16,
+    /// The one that was asked for last: most checks of a stream are by few rules.
+    last: Option<(Rule, u16)>,
 }
 
 /// The number of a rule.
@@ -33,7 +35,13 @@ pub(super) enum Shape {
 impl Shapes {
     /// The number of `rule`, which from here on is known to the peer.
     pub(super) fn number(&mut self, rule: &Rule) -> Shape {
+        if let Some((last, number)) = &self.last
+            && last == rule
+        {
+            return Shape::Known(*number);
+        }
         if let Some(number) = self.numbers.get(rule) {
+            self.last = Some((*rule, *number));
             return Shape::Known(*number);
         }
         let number = match u16::try_from(self.rules.len()) {
@@ -44,6 +52,7 @@ impl Shapes {
             _ => self.replace_oldest(rule),
         };
         self.numbers.insert(*rule, number);
+        self.last = Some((*rule, number));
         Shape::New(number)
     }
 

@@ -52,7 +52,7 @@ impl Node {
             let asked = link.read(now, deadline, &ask).ok_or(CounterUnreachable)?;
             match asked.heard.await {
                 Ok(Heard::Counter(counter)) => counter,
-                Ok(Heard::Verdicts(_) | Heard::Failed(_)) | Err(_) => {
+                Ok(Heard::Verdicts(..) | Heard::Failed(_)) | Err(_) => {
                     return Err(CounterUnreachable);
                 }
             }
