@@ -47,14 +47,12 @@ impl Arena {
         self.words.capacity().saturating_mul(WORD_BYTES)
     }
 
-    /// How many bytes one more cell will allocate.
+    /// How many bytes one more cell will allocate at least.
     pub(super) const fn bytes_for_one_more(&self) -> usize {
         if self.has_room() {
             return 0;
         }
-        self.step()
-            .saturating_mul(self.length)
-            .saturating_mul(WORD_BYTES)
+        self.cell_bytes()
     }
 
     /// The cell of this index.
@@ -71,11 +69,13 @@ impl Arena {
         self.words.get_mut(start..start.saturating_add(self.length))
     }
 
-    /// Takes one more cell into use, all zero.
-    pub(super) fn push(&mut self) -> usize {
+    /// Takes one more cell into use, all zero. Allocates no more than `affordable` bytes, but what
+    /// one cell needs.
+    pub(super) fn push(&mut self, affordable: usize) -> usize {
         if !self.has_room() {
-            let step = self.step().saturating_mul(self.length);
-            self.words.reserve_exact(step);
+            let most = affordable.checked_div(self.cell_bytes()).unwrap_or(0);
+            let step = self.step().min(most).max(1);
+            self.words.reserve_exact(step.saturating_mul(self.length));
         }
         let index = self.cells;
         self.words
@@ -111,6 +111,10 @@ impl Arena {
         self.words.shrink_to_fit();
     }
 
+    const fn cell_bytes(&self) -> usize {
+        self.length.saturating_mul(WORD_BYTES)
+    }
+
     const fn has_room(&self) -> bool {
         self.words.len().saturating_add(self.length) <= self.words.capacity()
     }
@@ -118,7 +122,7 @@ impl Arena {
     /// Cells of a growing step.
     const fn step(&self) -> usize {
         let share = self.cells / STEP_SHARE;
-        let least = match SMALL_STEP_BYTES.checked_div(self.length.saturating_mul(WORD_BYTES)) {
+        let least = match SMALL_STEP_BYTES.checked_div(self.cell_bytes()) {
             Some(least) if least > 2 => least,
             Some(_) | None => 2,
         };
@@ -142,9 +146,7 @@ mod tests {
     fn numbered(words: usize, cells: usize) -> Arena {
         let mut arena = Arena::new(words);
         for number in 0..cells {
-            let told = arena.bytes().saturating_add(arena.bytes_for_one_more());
-            let index = arena.push();
-            assert_eq!(arena.bytes(), told);
+            let index = arena.push(usize::MAX);
             assert_eq!(index, number);
             arena
                 .cell_mut(index)
@@ -183,6 +185,19 @@ mod tests {
             arena.trim();
             assert_eq!(arena.bytes(), 0);
         }
+    }
+
+    #[test]
+    fn no_more_is_allocated_than_can_be_afforded() {
+        for cells in [1, 2, 3, 4] {
+            let mut arena = Arena::new(17);
+            let told = arena.bytes_for_one_more();
+            arena.push(told * cells + 7);
+            assert_eq!(arena.bytes(), told * cells);
+        }
+        let mut arena = Arena::new(17);
+        arena.push(0);
+        assert_eq!(arena.bytes(), 17 * 8);
     }
 
     #[test]

@@ -225,10 +225,12 @@ impl Shard {
             self.arenas.push(Arena::new(words));
             self.arenas.len().saturating_sub(1)
         });
+        let bytes = self.bytes().saturating_add(self.index.bytes_for_one_more());
+        let affordable = self.budget.saturating_sub(bytes);
         let Some(arena) = self.arenas.get_mut(at) else {
             return &mut [];
         };
-        let index = arena.push();
+        let index = arena.push(affordable);
         if let Some(cell) = arena.cell_mut(index) {
             cell::start(cell, key, rule, now);
         }
@@ -259,24 +261,20 @@ impl Shard {
             .arenas
             .iter()
             .find(|arena| arena.cell_length() == words);
-        let cells = arena.map_or_else(
-            || {
-                let list = self
-                    .arenas
-                    .capacity()
-                    .saturating_mul(size_of::<Arena>())
-                    .saturating_mul(2);
-                let list = if self.arenas.len() < self.arenas.capacity() {
-                    0
-                } else {
-                    list
-                };
-                Arena::new(words).bytes_for_one_more().saturating_add(list)
-            },
-            Arena::bytes_for_one_more,
-        );
+        let cells = arena.map_or_else(|| self.bytes_for_an_arena(words), Arena::bytes_for_one_more);
         let index = self.index.bytes_for_one_more();
         self.bytes().saturating_add(index).saturating_add(cells)
+    }
+
+    /// What an arena that is not there yet takes: its first cell, and the list if that has to double.
+    fn bytes_for_an_arena(&self, words: usize) -> usize {
+        let doubled = self.arenas.capacity().saturating_mul(2);
+        let list = if self.arenas.len() < self.arenas.capacity() {
+            0
+        } else {
+            doubled.saturating_mul(size_of::<Arena>())
+        };
+        Arena::new(words).bytes_for_one_more().saturating_add(list)
     }
 
     fn find(&self, key: KeyHash, rule: &SlidingWindow) -> Option<&[u64]> {

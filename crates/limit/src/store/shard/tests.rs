@@ -131,6 +131,29 @@ fn recovery(standing: Standing) -> Nanos {
     }
 }
 
+/// Charges keys one after the other and checks after each who went, and that all holds together.
+fn run(charges: Vec<Charge>, shape: fn(u64) -> Rule) -> Result<(), TestCaseError> {
+    let mut shard = Shard::new(BUDGET);
+    let mut now = NOW;
+    for Charge { number, step_ms } in charges {
+        now = now.saturating_add(Nanos::from_millis(step_ms));
+        let (key, rule) = (key_in_shard(0, number), shape(number));
+        let before = standings(&shard, now);
+        shard.decide(now, (key, &rule), (Cost::ONE, Mode::Consume));
+        check(&shard);
+        prop_assert!(shard.bytes() <= BUDGET);
+        let after = standings(&shard, now);
+        prop_assert!(after.contains_key(&key), "its own insert spares it");
+        let came = after
+            .keys()
+            .filter(|known| !before.contains_key(*known))
+            .count();
+        prop_assert!(came <= 1);
+        check_order(&before, &after)?;
+    }
+    Ok(())
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
@@ -138,23 +161,57 @@ proptest! {
     fn the_least_needed_goes_first_and_the_budget_holds(
         charges in prop::collection::vec(charge(), 1..600),
     ) {
-        let mut shard = Shard::new(BUDGET);
-        let mut now = NOW;
-        for Charge { number, step_ms } in charges {
-            now = now.saturating_add(Nanos::from_millis(step_ms));
-            let (key, rule) = (key_in_shard(0, number), shape(number));
-            let before = standings(&shard, now);
-            shard.decide(now, (key, &rule), (Cost::ONE, Mode::Consume));
-            check(&shard);
-            prop_assert!(shard.bytes() <= BUDGET);
-            let after = standings(&shard, now);
-            prop_assert!(after.contains_key(&key), "its own insert spares it");
-            let lost = before.keys().filter(|known| !after.contains_key(*known)).count();
-            let told = after.len() + lost - before.len();
-            prop_assert!(told <= 1);
-            check_order(&before, &after)?;
-        }
+        run(charges, shape)?;
     }
+
+    /// The same with nearly all keys at their limit: the victims are known in advance.
+    #[test]
+    fn the_first_to_recover_goes_first(
+        charges in prop::collection::vec(charge(), 1..600),
+    ) {
+        run(charges, |number| {
+            let limit = if number % 16 == 0 { 3 } else { 1 };
+            rule(limit, 10 + number * 7 % 31, 10, OldestSlice::Weighted)
+        })?;
+    }
+}
+
+#[test]
+fn nothing_in_use_goes_while_enough_is_empty() {
+    let mut shard = Shard::new(BUDGET);
+    let mut full = 0;
+    for number in 0..1000 {
+        let seconds = if number % 2 == 0 { 10 } else { 3600 };
+        let rule = rule(20, seconds, 10, OldestSlice::Full);
+        let key = key_in_shard(0, number);
+        let later = NOW.saturating_add(Nanos::new(60 * SECOND));
+        if shard.bytes_with_one_more(17) > BUDGET {
+            shard.decide(later, (key, &rule), (Cost::ONE, Mode::Consume));
+            break;
+        }
+        shard.decide(NOW, (key, &rule), (Cost::ONE, Mode::Consume));
+        full += 1;
+    }
+    assert_eq!(shard.losses.evicted, 0);
+    assert_eq!(shard.losses.expired, u64::div_ceil(full, 2));
+}
+
+#[test]
+fn a_raised_limit_ends_the_standoff_of_its_key() {
+    let mut shard = Shard::new(BUDGET);
+    let one = |limit| rule(limit, 3600, 10, OldestSlice::Full);
+    let mut charge = |number: u64, limit: u64| {
+        let now = NOW.saturating_add(Nanos::new(number));
+        let ask = (key_in_shard(0, number), &one(limit));
+        shard.decide(now, ask, (Cost::ONE, Mode::Consume));
+        (shard.losses.evicted, shard.losses.evicted_at_limit)
+    };
+    let last = (0..).find(|number| charge(*number, 1).1 > 0);
+    let raised = last.expect("memory is bounded");
+    let (_, lost) = charge(raised, 5);
+    // Two of its five are used: it goes before those at their limit.
+    assert_eq!(charge(raised + 1, 1), (1, lost));
+    assert_eq!(charge(raised + 2, 1), (1, lost + 1));
 }
 
 #[test]
