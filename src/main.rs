@@ -3,12 +3,7 @@
 use std::{io::Write as _, process::ExitCode};
 
 use clap::Parser as _;
-use mimalloc::MiMalloc;
 use tollgate::{arguments::Arguments, command};
-
-/// A check makes a few short-lived allocations: the system's allocator takes three times as long.
-#[global_allocator]
-static ALLOCATOR: MiMalloc = MiMalloc;
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
