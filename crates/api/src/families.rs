@@ -36,6 +36,19 @@ impl HeaderFamilies {
     /// No rate limit headers at all. `Retry-After` is none of them: it is always sent.
     pub const NONE: Self = Self(0);
 
+    /// How many sets there are.
+    pub(crate) const SETS: usize = 4;
+
+    /// All sets, each at its index.
+    pub(crate) fn all() -> [Self; Self::SETS] {
+        [0, 1, 2, 3].map(Self)
+    }
+
+    /// The number of the set, below [`Self::SETS`].
+    pub(crate) fn index(self) -> usize {
+        usize::from(self.0 & 3)
+    }
+
     /// The set with `family` in it too.
     #[must_use]
     pub const fn with(self, family: Family) -> Self {

@@ -20,8 +20,9 @@ mod tally;
 #[cfg(test)]
 mod tests;
 mod token;
+mod whole;
 
-use std::{error::Error, fmt, sync::Arc};
+use std::{error::Error, fmt, pin::Pin, sync::Arc};
 
 use axum::{
     Router,
@@ -30,19 +31,21 @@ use axum::{
 };
 use bytes::Bytes;
 use http::{Method, Request, Response, StatusCode};
-use http_body_util::{BodyExt as _, Full};
+use http_body_util::BodyExt as _;
 use hyper::{body::Body, service::Service as _};
 use hyper_util::service::TowerToHyperService;
 use tokio::sync::Semaphore;
 
+use self::{
+    body::Posted,
+    problem::Problem,
+    tally::{Call, RequestTally},
+    whole::Whole,
+};
 pub use self::{
     config::HttpConfig,
     server::{ServeError, serve},
     token::{Token, TokenError},
-};
-use self::{
-    problem::Problem,
-    tally::{Call, RequestTally},
 };
 use crate::{checker::Checker, operator::Operator};
 
@@ -75,6 +78,12 @@ struct Shared<C, O> {
     tally: RequestTally,
 }
 
+/// What a request asks for: a check, or what the router finds.
+enum Asked<B, F> {
+    Check(Posted<B>),
+    Routed(Pin<Box<F>>),
+}
+
 impl<C: Checker, O: Operator> Http<C, O> {
     /// The interface over these two.
     pub fn new(config: HttpConfig, checker: Arc<C>, operator: Arc<O>) -> Self {
@@ -93,21 +102,33 @@ impl<C: Checker, O: Operator> Http<C, O> {
     }
 
     /// Answers one request, whatever it came by.
-    pub async fn handle<B>(&self, reach: Reach, request: Request<B>) -> Response<Full<Bytes>>
+    ///
+    /// Of a check only what is needed goes on into the future: it is moved about for each request.
+    fn handle<B>(
+        &self,
+        reach: Reach,
+        request: Request<B>,
+    ) -> impl Future<Output = Response<Whole>> + Send
     where
         B: Body<Data = Bytes> + Send + 'static,
         B::Error: Into<Box<dyn Error + Send + Sync>>,
     {
         let call = Call::of(request.uri().path());
-        let response = match (call, request.method()) {
-            (Call::Check, &Method::POST) => self.shared.check(request).await,
-            (_, _) => Box::pin(self.route(reach, request)).await,
+        let asked = match (call, request.method()) {
+            (Call::Check, &Method::POST) => Asked::Check(Posted::new(request)),
+            (_, _) => Asked::Routed(Box::pin(self.route(reach, request))),
         };
-        self.shared.tally.count(call, response.status());
-        response
+        async move {
+            let response = match asked {
+                Asked::Check(posted) => self.shared.check(posted).await,
+                Asked::Routed(answer) => answer.await,
+            };
+            self.shared.tally.count(call, response.status());
+            response
+        }
     }
 
-    async fn route<B>(&self, reach: Reach, mut request: Request<B>) -> Response<Full<Bytes>>
+    async fn route<B>(&self, reach: Reach, mut request: Request<B>) -> Response<Whole>
     where
         B: Body<Data = Bytes> + Send + 'static,
         B::Error: Into<Box<dyn Error + Send + Sync>>,
@@ -117,15 +138,15 @@ impl<C: Checker, O: Operator> Http<C, O> {
         let (parts, body) = routed.unwrap_or_else(|never| match never {}).into_parts();
         // All of them are whole in memory already.
         match body.collect().await {
-            Ok(body) => Response::from_parts(parts, Full::new(body.to_bytes())),
+            Ok(body) => Response::from_parts(parts, Whole::new(body.to_bytes())),
             Err(_) => Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "no answer").into_response(),
         }
     }
 }
 
 impl<C: Checker, O> Shared<C, O> {
-    async fn check<B: Body<Data = Bytes>>(&self, request: Request<B>) -> Response<Full<Bytes>> {
-        let answered = check::one(&*self.checker, &self.config, request).await;
+    async fn check<B: Body<Data = Bytes>>(&self, posted: Posted<B>) -> Response<Whole> {
+        let answered = check::one(&*self.checker, &self.config, posted).await;
         answered.unwrap_or_else(Problem::into_response)
     }
 }
@@ -149,14 +170,15 @@ async fn check_call<C: Checker, O: Operator>(
     State(shared): State<Arc<Shared<C, O>>>,
     request: Request<axum::body::Body>,
 ) -> axum::response::Response {
-    shared.check(request).await.map(axum::body::Body::new)
+    let response = shared.check(Posted::new(request)).await;
+    response.map(axum::body::Body::new)
 }
 
 async fn checks_call<C: Checker, O: Operator>(
     State(shared): State<Arc<Shared<C, O>>>,
     request: Request<axum::body::Body>,
 ) -> axum::response::Response {
-    let answered = check::many(&*shared.checker, &shared.config, request).await;
+    let answered = check::many(&*shared.checker, &shared.config, Posted::new(request)).await;
     let response = answered.unwrap_or_else(Problem::into_response);
     response.map(axum::body::Body::new)
 }

@@ -11,7 +11,7 @@ mod pairs;
 
 use std::borrow::Cow;
 
-use serde::de::DeserializeSeed as _;
+use serde::de::{self, DeserializeSeed as _};
 use tollgate_limit::{Attributes, CheckError, Cost, LimitSpec, Mode, Nanos, Question, Subject};
 
 use self::{list::ListBody, one::AskSeed};
@@ -48,7 +48,11 @@ enum AskSubject<'a> {
 impl<'a> Ask<'a> {
     /// Reads the body of one check. The outer error is serde's own: not JSON.
     pub(super) fn read(body: &'a [u8]) -> Result<Result<Self, Fault>, serde_json::Error> {
-        let mut deserializer = serde_json::Deserializer::from_slice(body);
+        // Checked once here, it is not checked for each string.
+        let Ok(text) = std::str::from_utf8(body) else {
+            return Err(de::Error::custom("not UTF-8"));
+        };
+        let mut deserializer = serde_json::Deserializer::from_str(text);
         let ask = AskSeed.deserialize(&mut deserializer)?;
         deserializer.end()?;
         Ok(ask)

@@ -5,7 +5,7 @@
 use std::{future::poll_fn, pin::pin, task::Poll, time::Duration};
 
 use bytes::{Bytes, BytesMut};
-use http::{HeaderMap, StatusCode, header};
+use http::{HeaderMap, Request, StatusCode, header};
 use http_body_util::BodyExt as _;
 use hyper::body::Body;
 use thiserror::Error;
@@ -41,29 +41,58 @@ impl From<BodyError> for Problem {
     }
 }
 
-/// Reads a whole body.
-///
-/// # Errors
-/// [`BodyError`]: the client's fault.
-pub(super) async fn collect<B>(
-    headers: &HeaderMap,
+/// A body that was posted, and what its head says of it.
+#[derive(Debug)]
+pub(super) struct Posted<B> {
     body: B,
-    limit: Duration,
-) -> Result<Bytes, BodyError>
-where
-    B: Body<Data = Bytes>,
-{
-    let claimed = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
-    if claimed > MAX_DRAINED || (claimed > MAX_BODY && headers.contains_key(header::EXPECT)) {
-        return Err(BodyError::TooLarge);
+    /// Whether it may be read as JSON: it says so, or says nothing.
+    pub(super) is_json: bool,
+    /// Whether it was announced to be too large to be read at all.
+    is_too_large: bool,
+}
+
+impl<B: Body<Data = Bytes>> Posted<B> {
+    pub(super) fn new(request: Request<B>) -> Self {
+        let (head, body) = request.into_parts();
+        let claimed = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
+        let asks_first = || head.headers.contains_key(header::EXPECT);
+        Self {
+            is_json: is_json(&head.headers),
+            is_too_large: claimed > MAX_DRAINED || (claimed > MAX_BODY && asks_first()),
+            body,
+        }
     }
-    let mut reading = pin!(read(body));
-    match poll_fn(|context| Poll::Ready(reading.as_mut().poll(context))).await {
-        Poll::Ready(read) => read,
-        Poll::Pending => tokio::time::timeout(limit, reading)
-            .await
-            .unwrap_or(Err(BodyError::TooSlow)),
+
+    /// Reads the whole body.
+    ///
+    /// # Errors
+    /// [`BodyError`]: the client's fault.
+    pub(super) async fn collect(self, limit: Duration) -> Result<Bytes, BodyError> {
+        if self.is_too_large {
+            return Err(BodyError::TooLarge);
+        }
+        let mut reading = pin!(read(self.body));
+        match poll_fn(|context| Poll::Ready(reading.as_mut().poll(context))).await {
+            Poll::Ready(read) => read,
+            Poll::Pending => tokio::time::timeout(limit, reading)
+                .await
+                .unwrap_or(Err(BodyError::TooSlow)),
+        }
     }
+}
+
+fn is_json(headers: &HeaderMap) -> bool {
+    let Some(media) = headers.get(header::CONTENT_TYPE) else {
+        return true;
+    };
+    let media = media.as_bytes();
+    if media == b"application/json" {
+        return true;
+    }
+    let essence = media.split(|byte| *byte == b';').next().unwrap_or_default();
+    essence
+        .trim_ascii()
+        .eq_ignore_ascii_case(b"application/json")
 }
 
 async fn read<B: Body<Data = Bytes>>(body: B) -> Result<Bytes, BodyError> {
@@ -71,7 +100,10 @@ async fn read<B: Body<Data = Bytes>>(body: B) -> Result<Bytes, BodyError> {
     let mut first = Bytes::new();
     let mut more = BytesMut::new();
     let mut length: usize = 0;
-    while let Some(frame) = body.frame().await {
+    // Its end is asked first: to wait for a frame that will not come costs as much as one that does.
+    while !body.is_end_stream()
+        && let Some(frame) = body.frame().await
+    {
         let frame = frame.map_err(|_error| BodyError::Broken)?;
         let Ok(data) = frame.into_data() else {
             continue;

@@ -3,21 +3,25 @@
 //! One clock reading for each request. The only wait is that for the body, and for a peer where one
 //! decides.
 
-use bytes::Bytes;
+use std::pin::Pin;
+
+use bytes::{Bytes, BytesMut};
 use futures_util::future::join_all;
-use http::{HeaderMap, Request, Response, StatusCode, header};
-use http_body_util::Full;
+use http::{Response, StatusCode, header};
 use hyper::body::Body;
+use tollgate_limit::Decision;
 
 use crate::{
     checker::{Checked, Checker},
+    families::HeaderFamilies,
     fault::Fault,
     http::{
         HttpConfig,
         answer::{self, JSON},
         ask::Ask,
-        body,
+        body::Posted,
         problem::Problem,
+        whole::Whole,
     },
 };
 
@@ -29,18 +33,33 @@ const EXAMPLE: &str =
 pub(super) async fn one<C: Checker, B: Body<Data = Bytes>>(
     checker: &C,
     config: &HttpConfig,
-    request: Request<B>,
-) -> Result<Response<Full<Bytes>>, Problem> {
-    let body = json_body(config, request).await?;
-    let ask = Ask::read(&body).map_err(|error| not_json(&body, &error))??;
+    posted: Posted<B>,
+) -> Result<Response<Whole>, Problem> {
+    let body = json_body(config, posted).await?;
+    let (families, decision) = match take(checker, &body)? {
+        Taken::Now(response) => return Ok(response),
+        Taken::Later(families, decision) => (families, decision.await),
+    };
+    Ok(answer::respond(&decision, families, checker, checker.now()))
+}
+
+/// A check that was taken: answered, or waiting for its decision.
+enum Taken {
+    Now(Response<Whole>),
+    Later(
+        HeaderFamilies,
+        Pin<Box<dyn Future<Output = Decision> + Send>>,
+    ),
+}
+
+/// Reads a check, asks it, and answers it if it is decided at once.
+fn take<C: Checker>(checker: &C, body: &[u8]) -> Result<Taken, Problem> {
+    let ask = Ask::read(body).map_err(|error| not_json(body, &error))??;
     let families = checker.headers(ask.policy());
     let now = checker.now();
     Ok(match ask.put(checker, now)? {
-        Checked::Now(decision) => answer::respond(&decision, families, checker, now),
-        Checked::Later(decision) => {
-            let decision = decision.await;
-            answer::respond(&decision, families, checker, checker.now())
-        }
+        Checked::Now(decision) => Taken::Now(answer::respond(&decision, families, checker, now)),
+        Checked::Later(decision) => Taken::Later(families, decision),
     })
 }
 
@@ -48,9 +67,9 @@ pub(super) async fn one<C: Checker, B: Body<Data = Bytes>>(
 pub(super) async fn many<C: Checker, B: Body<Data = Bytes>>(
     checker: &C,
     config: &HttpConfig,
-    request: Request<B>,
-) -> Result<Response<Full<Bytes>>, Problem> {
-    let body = json_body(config, request).await?;
+    posted: Posted<B>,
+) -> Result<Response<Whole>, Problem> {
+    let body = json_body(config, posted).await?;
     let asks = Ask::read_list(&body).map_err(|error| not_json(&body, &error))??;
     let now = checker.now();
     let mut items = Vec::with_capacity(asks.len());
@@ -70,11 +89,11 @@ pub(super) async fn many<C: Checker, B: Body<Data = Bytes>>(
     }
     // Asked in the order of the list; only their answers are awaited together.
     let mut waited = join_all(waiting).await.into_iter();
-    let mut out = Vec::with_capacity(items.len().saturating_mul(ITEM_LENGTH));
+    let mut out = BytesMut::with_capacity(items.len().saturating_mul(ITEM_LENGTH));
     out.extend_from_slice(b"{\"results\":[");
     for (place, item) in items.into_iter().enumerate() {
         if place > 0 {
-            out.push(b',');
+            out.extend_from_slice(b",");
         }
         let result = match item {
             Item::Done(result) => Some(result),
@@ -85,13 +104,13 @@ pub(super) async fn many<C: Checker, B: Body<Data = Bytes>>(
             Some(Err(problem)) => {
                 out.extend_from_slice(b"{\"error\":");
                 problem.write(&mut out);
-                out.push(b'}');
+                out.extend_from_slice(b"}");
             }
             None => debug_assert!(false, "every item that waits has an answer"),
         }
     }
     out.extend_from_slice(b"]}");
-    let mut response = Response::new(Full::new(Bytes::from(out)));
+    let mut response = Response::new(Whole::new(out.freeze()));
     response.headers_mut().insert(header::CONTENT_TYPE, JSON);
     Ok(response)
 }
@@ -100,38 +119,23 @@ pub(super) async fn many<C: Checker, B: Body<Data = Bytes>>(
 const ITEM_LENGTH: usize = 512;
 
 enum Item {
-    Done(Result<tollgate_limit::Decision, Problem>),
+    Done(Result<Decision, Problem>),
     Waiting,
 }
 
 async fn json_body<B: Body<Data = Bytes>>(
     config: &HttpConfig,
-    request: Request<B>,
+    posted: Posted<B>,
 ) -> Result<Bytes, Problem> {
-    let (parts, body) = request.into_parts();
-    let body = body::collect(&parts.headers, body, config.body_timeout).await?;
-    if !is_json(&parts.headers) {
+    let is_json = posted.is_json;
+    let body = posted.collect(config.body_timeout).await?;
+    if !is_json {
         return Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, SEND_JSON));
     }
     if body.is_empty() {
         return Err(Fault::new("body", "missing", EXAMPLE).into());
     }
     Ok(body)
-}
-
-/// Whether the body may be read as JSON: it says so, or says nothing.
-fn is_json(headers: &HeaderMap) -> bool {
-    let Some(media) = headers.get(header::CONTENT_TYPE) else {
-        return true;
-    };
-    let media = media.as_bytes();
-    if media == b"application/json" {
-        return true;
-    }
-    let essence = media.split(|byte| *byte == b';').next().unwrap_or_default();
-    essence
-        .trim_ascii()
-        .eq_ignore_ascii_case(b"application/json")
 }
 
 fn not_json(body: &[u8], error: &serde_json::Error) -> Problem {

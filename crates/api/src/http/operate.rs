@@ -7,9 +7,8 @@ use axum::{
     extract::{Query, State},
     response::Response,
 };
-use bytes::Bytes;
+use bytes::BytesMut;
 use http::{HeaderValue, Request, StatusCode, Uri, header};
-use http_body_util::Full;
 use serde::Serialize;
 
 use crate::{
@@ -20,6 +19,7 @@ use crate::{
         answer::{self, JSON},
         exposition, guard,
         problem::{PROBLEM_JSON, Problem},
+        whole::Whole,
     },
     operator::{ClusterView, CounterQuery, Operator, Readiness},
 };
@@ -77,17 +77,18 @@ pub(super) async fn keys<C: Checker, O: Operator>(
     match query {
         Ok(query) => match shared.operator.counter(query.clone()).await {
             Ok(view) => {
-                let mut body = to_json(&CounterBody {
+                let json = to_json(&CounterBody {
                     policy: &query.policy,
                     owner: view.owner.as_ref().map(tollgate_limit::NodeId::as_str),
                     standby: view.standby.as_ref().map(tollgate_limit::NodeId::as_str),
                 });
                 // The state's members follow, written as answers write them.
-                body.pop();
-                body.push(b',');
+                let open = json.strip_suffix(b"}").unwrap_or(&json);
+                let mut body = BytesMut::from(open);
+                body.extend_from_slice(b",");
                 answer::write_limit_members(&mut body, &view.state);
-                body.push(b'}');
-                respond(StatusCode::OK, JSON, body)
+                body.extend_from_slice(b"}");
+                respond(StatusCode::OK, JSON, body.freeze())
             }
             Err(error) => boxed(Problem::from(error).into_response()),
         },
@@ -227,14 +228,14 @@ fn text(status: StatusCode, line: String) -> Response {
     respond(status, TEXT, line.into_bytes())
 }
 
-fn respond(status: StatusCode, media: HeaderValue, body: Vec<u8>) -> Response {
-    let mut response = Response::new(Body::from(body));
+fn respond(status: StatusCode, media: HeaderValue, body: impl Into<Body>) -> Response {
+    let mut response = Response::new(body.into());
     *response.status_mut() = status;
     response.headers_mut().insert(header::CONTENT_TYPE, media);
     response
 }
 
-fn boxed(response: Response<Full<Bytes>>) -> Response {
+fn boxed(response: Response<Whole>) -> Response {
     debug_assert_eq!(
         response.headers().get(header::CONTENT_TYPE),
         Some(&PROBLEM_JSON)

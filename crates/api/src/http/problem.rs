@@ -5,14 +5,14 @@
 
 use std::borrow::Cow;
 
-use bytes::Bytes;
+use bytes::{BufMut as _, BytesMut};
 use http::{HeaderValue, Response, StatusCode, header};
-use http_body_util::Full;
 use serde::Serialize;
 use tollgate_limit::CheckError;
 
 use crate::{
     fault::{Blame, Fault},
+    http::whole::Whole,
     operator::CounterError,
 };
 
@@ -67,7 +67,7 @@ impl Problem {
     }
 
     /// Appends the body.
-    pub(super) fn write(&self, out: &mut Vec<u8>) {
+    pub(super) fn write(&self, out: &mut BytesMut) {
         let members = Members {
             kind: "about:blank",
             title: self.status.canonical_reason().unwrap_or("Error"),
@@ -76,15 +76,15 @@ impl Problem {
             field: self.field.as_deref(),
             expected: self.expected.as_deref(),
         };
-        let written = serde_json::to_writer(out, &members);
+        let written = serde_json::to_writer(out.writer(), &members);
         debug_assert!(written.is_ok(), "strings and numbers always serialize");
     }
 
     /// The answer.
-    pub(super) fn into_response(self) -> Response<Full<Bytes>> {
-        let mut body = Vec::with_capacity(256);
+    pub(super) fn into_response(self) -> Response<Whole> {
+        let mut body = BytesMut::with_capacity(256);
         self.write(&mut body);
-        let mut response = Response::new(Full::new(Bytes::from(body)));
+        let mut response = Response::new(Whole::new(body.freeze()));
         *response.status_mut() = self.status;
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, PROBLEM_JSON);

@@ -6,6 +6,7 @@ mod calls;
 mod headers;
 mod metrics;
 mod sockets;
+mod versions;
 
 use std::sync::Arc;
 

@@ -1,11 +1,12 @@
 //! The body of an answer, member by member.
 
+use bytes::BytesMut;
 use tollgate_limit::{CheckId, Decision, LimitDecision, Nanos, Reason, Verdict};
 
 use super::Refusal;
 
 /// Appends the body of one answer.
-pub(in crate::http) fn write_decision(out: &mut Vec<u8>, decision: &Decision) {
+pub(in crate::http) fn write_decision(out: &mut BytesMut, decision: &Decision) {
     let headline = decision.headline();
     let refusal = headline.and_then(Refusal::of);
     text(out, "{\"id\":\"");
@@ -29,21 +30,21 @@ pub(in crate::http) fn write_decision(out: &mut Vec<u8>, decision: &Decision) {
     text(out, ",\"limits\":[");
     for (place, limit) in decision.limits.iter().enumerate() {
         if place > 0 {
-            out.push(b',');
+            text(out, ",");
         }
-        out.push(b'{');
+        text(out, "{");
         write_limit_members(out, limit);
-        out.push(b'}');
+        text(out, "}");
     }
-    out.push(b']');
+    text(out, "]");
     if let Some(refusal) = &refusal {
         write_problem(out, decision, refusal);
     }
-    out.push(b'}');
+    text(out, "}");
 }
 
 /// Appends what one limit said, without the braces.
-pub(in crate::http) fn write_limit_members(out: &mut Vec<u8>, limit: &LimitDecision) {
+pub(in crate::http) fn write_limit_members(out: &mut BytesMut, limit: &LimitDecision) {
     let rule = limit.limit.rule();
     text(out, "\"name\":\"");
     text(out, limit.limit.name());
@@ -67,7 +68,7 @@ pub(in crate::http) fn write_limit_members(out: &mut Vec<u8>, limit: &LimitDecis
     text(out, ",\"shadow\":false");
 }
 
-fn write_numbers(out: &mut Vec<u8>, limit: &LimitDecision) {
+fn write_numbers(out: &mut BytesMut, limit: &LimitDecision) {
     let Verdict {
         remaining,
         retry_after,
@@ -87,7 +88,7 @@ fn write_numbers(out: &mut Vec<u8>, limit: &LimitDecision) {
 }
 
 /// The members that make a refusal a problem.
-fn write_problem(out: &mut Vec<u8>, decision: &Decision, refusal: &Refusal<'_>) {
+fn write_problem(out: &mut BytesMut, decision: &Decision, refusal: &Refusal<'_>) {
     let (error, kind, title) = match refusal.reason {
         Reason::Undecided => (
             "temporarily_undecided",
@@ -119,7 +120,7 @@ fn write_problem(out: &mut Vec<u8>, decision: &Decision, refusal: &Refusal<'_>) 
     write_refusing(out, decision);
 }
 
-fn write_message(out: &mut Vec<u8>, refusal: &Refusal<'_>) {
+fn write_message(out: &mut BytesMut, refusal: &Refusal<'_>) {
     let (what, never) = match refusal.reason {
         Reason::LimitExceeded => ("Too many requests", "waiting does not help"),
         Reason::CostExceedsLimit => ("The cost is above the limit", "waiting does not help"),
@@ -136,8 +137,8 @@ fn write_message(out: &mut Vec<u8>, refusal: &Refusal<'_>) {
     text(out, if seconds == 1 { " second" } else { " seconds" });
 }
 
-fn write_refusing(out: &mut Vec<u8>, decision: &Decision) {
-    out.push(b'[');
+fn write_refusing(out: &mut BytesMut, decision: &Decision) {
+    text(out, "[");
     let refusing = decision
         .limits
         .iter()
@@ -145,39 +146,35 @@ fn write_refusing(out: &mut Vec<u8>, decision: &Decision) {
     for (place, limit) in refusing.enumerate() {
         text(out, if place == 0 { "\"" } else { ",\"" });
         text(out, limit.limit.name());
-        out.push(b'"');
+        text(out, "\"");
     }
-    out.push(b']');
+    text(out, "]");
 }
 
-fn write_id(out: &mut Vec<u8>, id: CheckId) {
+fn write_id(out: &mut BytesMut, id: CheckId) {
     for half in [id.boot, id.number] {
-        for byte in half.to_be_bytes() {
-            out.push(digit(byte >> 4));
-            out.push(digit(byte & 15));
-        }
+        let digits = half.to_be_bytes().map(|byte| {
+            let (high, low) = (usize::from(byte >> 4), usize::from(byte & 15));
+            [DIGITS[high], DIGITS[low]]
+        });
+        out.extend_from_slice(digits.as_flattened());
     }
 }
 
-const fn digit(nibble: u8) -> u8 {
-    match nibble {
-        0..=9 => b'0' + nibble,
-        _ => b'a' + nibble - 10,
-    }
-}
+const DIGITS: &[u8; 16] = b"0123456789abcdef";
 
 /// Appends a number.
 #[inline]
-pub(super) fn number(out: &mut Vec<u8>, number: u64) {
+pub(super) fn number(out: &mut BytesMut, number: u64) {
     out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
 }
 
 #[inline]
-fn text(out: &mut Vec<u8>, text: &str) {
+fn text(out: &mut BytesMut, text: &str) {
     out.extend_from_slice(text.as_bytes());
 }
 
 #[inline]
-fn truth(out: &mut Vec<u8>, truth: bool) {
+fn truth(out: &mut BytesMut, truth: bool) {
     text(out, if truth { "true" } else { "false" });
 }

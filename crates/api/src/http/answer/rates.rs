@@ -2,11 +2,10 @@
 //!
 //! Times are whole seconds, rounded up, so that whoever waits that long has waited long enough.
 
+use bytes::BytesMut;
 use tollgate_limit::{LimitDecision, Nanos};
 
-use super::{
-    Cuts, RATE_LIMIT, RATE_LIMIT_POLICY, Refusal, X_LIMIT, X_REMAINING, X_RESET, body::number,
-};
+use super::{Refusal, body::number, cuts::Cuts};
 use crate::checker::Checker;
 
 /// The largest integer of a structured field: 15 digits.
@@ -24,13 +23,13 @@ pub(super) fn write_x_rate_limit<C: Checker>(
     now: Nanos,
 ) {
     number(&mut cuts.buffer, headline.limit.rule().capacity());
-    cuts.end(X_LIMIT);
+    cuts.end();
     number(&mut cuts.buffer, headline.verdict.remaining);
-    cuts.end(X_REMAINING);
+    cuts.end();
     let reset = now.saturating_add(headline.verdict.reset_after);
     let reset = checker.wall_seconds(reset.saturating_add(ALMOST_A_SECOND));
     number(&mut cuts.buffer, reset);
-    cuts.end(X_RESET);
+    cuts.end();
 }
 
 /// `RateLimit-Policy` and `RateLimit`, one member for each limit.
@@ -46,7 +45,7 @@ pub(super) fn write_draft_10(cuts: &mut Cuts, limits: &[LimitDecision]) {
             number(&mut cuts.buffer, window.ceil_seconds());
         }
     }
-    cuts.end(RATE_LIMIT_POLICY);
+    cuts.end();
     for (place, limit) in limits.iter().enumerate() {
         write_name(&mut cuts.buffer, place, limit);
         cuts.buffer.extend_from_slice(b";r=");
@@ -56,7 +55,7 @@ pub(super) fn write_draft_10(cuts: &mut Cuts, limits: &[LimitDecision]) {
             number(&mut cuts.buffer, seconds);
         }
     }
-    cuts.end(RATE_LIMIT);
+    cuts.end();
 }
 
 /// Of a refusal the same as `Retry-After`; of a full quota nothing, since no more will come.
@@ -68,8 +67,8 @@ fn seconds_until_more(limit: &LimitDecision) -> Option<u64> {
     }
 }
 
-fn write_name(out: &mut Vec<u8>, place: usize, limit: &LimitDecision) {
+fn write_name(out: &mut BytesMut, place: usize, limit: &LimitDecision) {
     out.extend_from_slice(if place == 0 { b"\"" } else { b", \"" });
     out.extend_from_slice(limit.limit.name().as_bytes());
-    out.push(b'"');
+    out.extend_from_slice(b"\"");
 }

@@ -14,22 +14,22 @@ use tokio::{
 use super::Tester;
 use crate::{
     fakes::FakeChecker,
-    http::{HttpConfig, ServeError, serve},
+    http::{HttpConfig, ServeError, serve, whole::MAX_PIECE},
 };
 
 /// The longest that anything here may take.
-const DEADLINE: Duration = Duration::from_secs(10);
-const BODY: &str = "{\"policy\":\"api\",\"attributes\":{\"api_key\":\"k\"}}";
+pub(super) const DEADLINE: Duration = Duration::from_secs(10);
+pub(super) const BODY: &str = "{\"policy\":\"api\",\"attributes\":{\"api_key\":\"k\"}}";
 
-struct Server {
+pub(super) struct Server {
     tester: Tester,
     address: SocketAddr,
-    stop: Option<oneshot::Sender<()>>,
+    pub(super) stop: Option<oneshot::Sender<()>>,
     served: JoinHandle<Result<(), ServeError>>,
 }
 
 impl Server {
-    async fn start(config: HttpConfig) -> Self {
+    pub(super) async fn start(config: HttpConfig) -> Self {
         let tester = Tester::with(config, FakeChecker::new());
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -45,7 +45,7 @@ impl Server {
         }
     }
 
-    async fn connect(&self) -> TcpStream {
+    pub(super) async fn connect(&self) -> TcpStream {
         TcpStream::connect(self.address).await.unwrap()
     }
 
@@ -173,6 +173,21 @@ async fn a_large_body_gets_its_answer() {
     let asking = format!("{head}Expect: 100-continue\r\nContent-Length: 2097152\r\n\r\n");
     let answer = server.exchange(asking.as_bytes()).await;
     assert!(answer.starts_with("HTTP/1.1 413 "), "{answer:.200}");
+}
+
+#[tokio::test]
+async fn a_long_answer_comes_whole() {
+    let server = Server::start(HttpConfig::default()).await;
+    let body = format!("{{\"checks\":[{BODY}{}]}}", format!(",{BODY}").repeat(199));
+    let head = "POST /v1/checks HTTP/1.1\r\nHost: a\r\nConnection: close\r\n";
+    let asked = format!("{head}Content-Length: {}\r\n\r\n{body}", body.len());
+    let answer = server.exchange(asked.as_bytes()).await;
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    assert!(body.len() > 4 * MAX_PIECE, "{}", body.len());
+    let length = format!("content-length: {}", body.len());
+    assert!(head.lines().any(|line| line == length), "{head}");
+    let body: serde_json::Value = serde_json::from_str(body).unwrap();
+    assert_eq!(body["results"].as_array().unwrap().len(), 200);
 }
 
 #[tokio::test]
