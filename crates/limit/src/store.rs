@@ -42,7 +42,7 @@ pub struct StoreConfig {
 
 impl StoreConfig {
     /// The least that a store works with: room for a few counters of any kind in each shard.
-    pub const MIN_BYTES: u64 = 8 * 1024 * 1024;
+    pub const MIN_BYTES: u64 = 16 * 1024 * 1024;
     /// The most that a store makes use of: more counters have no handle.
     pub const MAX_BYTES: u64 = 64 * 1024 * 1024 * 1024;
 }
