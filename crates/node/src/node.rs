@@ -8,7 +8,7 @@ mod counter;
 mod report;
 mod tasks;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use std::sync::{Arc, atomic::AtomicU64};
 
@@ -58,7 +58,7 @@ pub struct Node {
     pub(crate) control: Control,
     pub(crate) next_check: AtomicU64,
     pub(crate) inline_tally: Tally,
-    transport: Arc<Transport>,
+    pub(crate) transport: Arc<Transport>,
     clients: Mutex<ClientStreams>,
 }
 

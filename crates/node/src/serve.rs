@@ -9,6 +9,8 @@
 
 mod batch;
 mod boots;
+#[cfg(test)]
+mod tests;
 
 use std::sync::{Arc, atomic::AtomicU64};
 

@@ -20,18 +20,18 @@ use crate::{
 /// How long a condition may take to come true.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-pub(super) const HASH_KEY: HashKey = HashKey::new(*b"sixteen of bytes");
+pub(crate) const HASH_KEY: HashKey = HashKey::new(*b"sixteen of bytes");
 
 /// Nodes that know each other.
-pub(super) struct Cluster {
+pub(crate) struct Cluster {
     name: ClusterName,
     authority: Authority,
     timeouts: Timeouts,
     limits: Vec<LimitSpec>,
-    pub(super) nodes: Vec<Arc<Node>>,
+    pub(crate) nodes: Vec<Arc<Node>>,
 }
 
-pub(super) fn limit(name: &str, limit: u64, fallback: Fallback) -> LimitSpec {
+pub(crate) fn limit(name: &str, limit: u64, fallback: Fallback) -> LimitSpec {
     LimitSpec {
         name: name.to_owned(),
         matches: vec![(name.to_owned(), vec!["*".to_owned()])],
@@ -49,7 +49,7 @@ pub(super) fn limit(name: &str, limit: u64, fallback: Fallback) -> LimitSpec {
 
 impl Cluster {
     /// So many active nodes; a check is never late by accident.
-    pub(super) async fn start(nodes: usize, limits: Vec<LimitSpec>) -> Self {
+    pub(crate) async fn start(nodes: usize, limits: Vec<LimitSpec>) -> Self {
         let name = ClusterName::new("test").unwrap();
         let clock = TokioClock::system();
         let unix_seconds = clock.unix_seconds(clock.now());
@@ -136,7 +136,7 @@ impl Cluster {
     }
 
     /// Waits until all nodes go by one placement of so many members, and reach each other.
-    pub(super) async fn settle(&self, members: usize) {
+    pub(crate) async fn settle(&self, members: usize) {
         await_that("one placement", || {
             self.nodes.iter().all(|node| {
                 let routes = node.routes.load();
@@ -150,12 +150,12 @@ impl Cluster {
     }
 
     /// Asks a node to admit one unit of these keys.
-    pub(super) async fn check(&self, node: usize, keys: &[(&str, &str)]) -> Decision {
+    pub(crate) async fn check(&self, node: usize, keys: &[(&str, &str)]) -> Decision {
         check(&self.nodes[node], keys).await
     }
 
     /// The first value of `attribute` whose key that node owns.
-    pub(super) fn owned_by(&self, node: usize, attribute: &str, from: usize) -> String {
+    pub(crate) fn owned_by(&self, node: usize, attribute: &str, from: usize) -> String {
         let policies = self.nodes[0].policies();
         let limits = policies.policy("default").unwrap().limits();
         let limit = limits
@@ -169,7 +169,7 @@ impl Cluster {
     }
 
     /// What a limit has used for a key, at its owner.
-    pub(super) fn used(&self, node: usize, attribute: &str, value: &str) -> u64 {
+    pub(crate) fn used(&self, node: usize, attribute: &str, value: &str) -> u64 {
         let policies = self.nodes[node].policies();
         let limits = policies.policy("default").unwrap().limits();
         let limit = limits
@@ -185,7 +185,7 @@ impl Cluster {
     }
 }
 
-pub(super) async fn check(node: &Arc<Node>, keys: &[(&str, &str)]) -> Decision {
+pub(crate) async fn check(node: &Arc<Node>, keys: &[(&str, &str)]) -> Decision {
     let mut attributes = Attributes::new();
     for (name, value) in keys {
         attributes.insert(*name, *value).unwrap();
@@ -209,7 +209,7 @@ fn key_of(limit: &Limit, attribute: &str, value: &str) -> KeyHash {
 }
 
 /// Waits until something is true.
-pub(super) async fn await_that(what: &str, is_true: impl Fn() -> bool) {
+pub(crate) async fn await_that(what: &str, is_true: impl Fn() -> bool) {
     let waited = tokio::time::timeout(PATIENCE, async {
         while !is_true() {
             tokio::time::sleep(Duration::from_millis(5)).await;
