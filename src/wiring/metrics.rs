@@ -1,7 +1,8 @@
 //! What a node has counted, as `api` shows it.
 
 use tollgate_api::{
-    Breaker, LatencyHistogram, LimitMetrics, MetricsSnapshot, PeerMetrics, StoreMetrics,
+    Breaker, LatencyHistogram, LimitMetrics, MetricsSnapshot, OwnerMetrics, PeerMetrics,
+    StoreMetrics,
 };
 use tollgate_limit::StoreStats;
 use tollgate_node::{LATENCY_BOUNDS_MICROS, LatencyReading, MemberReport, Node, PeerReport};
@@ -18,6 +19,15 @@ pub(super) fn snapshot(node: &Node) -> MetricsSnapshot {
         members_joining: members(Phase::Joining),
         members_active: members(Phase::Active),
         members_leaving: members(Phase::Leaving),
+        owner: OwnerMetrics {
+            decided: report.decided_for_peers,
+            repeated: report.repeated,
+            not_owner: report.not_owner,
+            too_late: report.too_late,
+            given_back: report.given_back,
+        },
+        local_shares: report.local_shares,
+        pauses: report.pauses,
         peers: report.peers.into_iter().map(peer).collect(),
         version: env!("CARGO_PKG_VERSION"),
     }
@@ -68,6 +78,8 @@ fn peer(report: PeerReport) -> PeerMetrics {
         },
         forwarded: answered(&report.latencies).saturating_add(report.timeouts),
         timeouts: report.timeouts,
+        openings: report.openings,
+        connects: report.connects,
     }
 }
 

@@ -20,7 +20,7 @@ use tollgate_wire::identity::Phase;
 use crate::{
     Breaker, Checked, Checker, ClusterView, CounterError, CounterQuery, CounterView,
     HeaderFamilies, LatencyHistogram, LimitMetrics, MemberView, MetricsSnapshot, Operator,
-    PeerMetrics, Readiness, StoreMetrics, Switches,
+    OwnerMetrics, PeerMetrics, Readiness, StoreMetrics, Switches,
 };
 
 /// Unix time at the origin of the fake clock, half a second past a whole one.
@@ -344,7 +344,18 @@ impl Operator for FakeOperator {
                 breaker: Breaker::Open,
                 forwarded: 7,
                 timeouts: 1,
+                openings: 4,
+                connects: 5,
             }],
+            owner: OwnerMetrics {
+                decided: 11,
+                repeated: 12,
+                not_owner: 13,
+                too_late: 14,
+                given_back: 15,
+            },
+            local_shares: 16,
+            pauses: 17,
             members_joining: 0,
             members_active: 3,
             members_leaving: 0,

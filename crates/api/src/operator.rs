@@ -9,7 +9,8 @@ use tollgate_limit::{AttributeError, LimitDecision, NodeId};
 use tollgate_wire::identity::Phase;
 
 pub use self::metrics::{
-    Breaker, LatencyHistogram, LimitMetrics, MetricsSnapshot, PeerMetrics, StoreMetrics,
+    Breaker, LatencyHistogram, LimitMetrics, MetricsSnapshot, OwnerMetrics, PeerMetrics,
+    StoreMetrics,
 };
 
 mod metrics;

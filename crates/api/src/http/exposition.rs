@@ -13,11 +13,38 @@ use prometheus_client::{
     registry::Registry,
 };
 
-use crate::operator::{Breaker, LimitMetrics, MetricsSnapshot};
+use crate::operator::{Breaker, LimitMetrics, MetricsSnapshot, PeerMetrics};
 
 /// The media type of the text.
 pub(super) const MEDIA: HeaderValue =
     HeaderValue::from_static("application/openmetrics-text; version=1.0.0; charset=utf-8");
+
+/// Name, help and number of one counter of a peer.
+type PeerCounter = (&'static str, &'static str, fn(&PeerMetrics) -> u64);
+
+/// The counters of each peer.
+const PEER_COUNTERS: [PeerCounter; 4] = [
+    (
+        "tollgate_peer_forwarded",
+        "Checks sent to a peer, by peer",
+        |peer| peer.forwarded,
+    ),
+    (
+        "tollgate_peer_timeouts",
+        "Checks that a peer did not answer in time, by peer",
+        |peer| peer.timeouts,
+    ),
+    (
+        "tollgate_peer_breaker_openings",
+        "Times that the breaker of a peer opened, by peer",
+        |peer| peer.openings,
+    ),
+    (
+        "tollgate_peer_connects",
+        "Connections made to a peer, by peer",
+        |peer| peer.connects,
+    ),
+];
 
 /// Requests by call, status and count.
 type Requests = Vec<(&'static str, String, u64)>;
@@ -44,6 +71,8 @@ impl Collector for Scrape {
         self.encode_limits(&mut encoder)?;
         self.encode_store(&mut encoder)?;
         self.encode_cluster(&mut encoder)?;
+        self.encode_owner(&mut encoder)?;
+        self.encode_peers(&mut encoder)?;
         self.encode_forwarding(&mut encoder)?;
         let mut requests = Family::counter(
             &mut encoder,
@@ -139,7 +168,31 @@ impl Scrape {
         members.value(&[("phase", "leaving")], self.node.members_leaving)
     }
 
-    fn encode_forwarding(&self, encoder: &mut DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
+    fn encode_owner(&self, encoder: &mut DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
+        let owner = &self.node.owner;
+        let name = "tollgate_owner_checks";
+        let help = "Checks that peers sent to this node as the owner, by outcome";
+        let mut checks = Family::counter(encoder, name, help)?;
+        for (outcome, count) in [
+            ("decided", owner.decided),
+            ("repeated", owner.repeated),
+            ("not_owner", owner.not_owner),
+            ("too_late", owner.too_late),
+        ] {
+            checks.value(&[("outcome", outcome)], count)?;
+        }
+        let name = "tollgate_owner_refunds";
+        let help = "Charges that were given back to their counters";
+        Family::counter(encoder, name, help)?.value(&[], owner.given_back)?;
+        let name = "tollgate_fallback_keys";
+        let help = "Counters of local shares held: keys decided without their owner";
+        Family::gauge(encoder, name, help)?.value(&[], self.node.local_shares)?;
+        let name = "tollgate_node_pauses";
+        let help = "Times that the process was paused";
+        Family::counter(encoder, name, help)?.value(&[], self.node.pauses)
+    }
+
+    fn encode_peers(&self, encoder: &mut DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
         let peers = &self.node.peers;
         let name = "tollgate_peer_breaker_open";
         let help = "Whether the breaker of a peer is open, by peer: 1 is open";
@@ -151,17 +204,16 @@ impl Scrape {
             };
             breakers.value(&[("peer", peer.node.as_str())], open)?;
         }
-        let (name, help) = ("tollgate_peer_forwarded", "Checks sent to a peer, by peer");
-        let mut forwarded = Family::counter(encoder, name, help)?;
-        for peer in peers {
-            forwarded.value(&[("peer", peer.node.as_str())], peer.forwarded)?;
+        for (name, help, count_of) in PEER_COUNTERS {
+            let mut counter = Family::counter(encoder, name, help)?;
+            for peer in peers {
+                counter.value(&[("peer", peer.node.as_str())], count_of(peer))?;
+            }
         }
-        let name = "tollgate_peer_timeouts";
-        let help = "Checks that a peer did not answer in time, by peer";
-        let mut timeouts = Family::counter(encoder, name, help)?;
-        for peer in peers {
-            timeouts.value(&[("peer", peer.node.as_str())], peer.timeouts)?;
-        }
+        Ok(())
+    }
+
+    fn encode_forwarding(&self, encoder: &mut DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
         let name = "tollgate_forward_latency_seconds";
         let help = "Time from queueing a check for a peer to reading its reply";
         let kind = MetricType::Histogram;

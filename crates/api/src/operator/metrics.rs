@@ -33,6 +33,12 @@ pub struct MetricsSnapshot {
     pub forward_latency: LatencyHistogram,
     /// By peer.
     pub peers: Vec<PeerMetrics>,
+    /// What this node did for its peers as the owner of keys.
+    pub owner: OwnerMetrics,
+    /// Counters of local shares held: keys that were decided without their owner.
+    pub local_shares: u64,
+    /// Times that the process was paused.
+    pub pauses: u64,
     /// Members that are joining.
     pub members_joining: u64,
     /// Members that are active.
@@ -46,7 +52,7 @@ pub struct MetricsSnapshot {
 /// What became of one limit's checks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LimitMetrics {
-    /// The policy; `inline` of the inline limits.
+    /// The policy; empty of the inline limits, as no policy's name is.
     pub policy: String,
     /// The limit; `inline` of the inline limits.
     pub limit: String,
@@ -77,7 +83,7 @@ impl LimitMetrics {
     /// The one series of all inline limits, at zero.
     #[must_use]
     pub fn inline() -> Self {
-        Self::new("inline", "inline")
+        Self::new("", "inline")
     }
 
     /// Adds what a limit has tallied.
@@ -135,6 +141,25 @@ pub struct PeerMetrics {
     pub forwarded: u64,
     /// Of these, those that it did not answer in time.
     pub timeouts: u64,
+    /// Times that its breaker opened.
+    pub openings: u64,
+    /// Connections made to it.
+    pub connects: u64,
+}
+
+/// Checks that peers sent to this node as the owner of their keys.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OwnerMetrics {
+    /// Those that it decided.
+    pub decided: u64,
+    /// Those that it answered from what it had decided before.
+    pub repeated: u64,
+    /// Those whose key it does not own.
+    pub not_owner: u64,
+    /// Those that waited while it was paused.
+    pub too_late: u64,
+    /// Charges that were given back.
+    pub given_back: u64,
 }
 
 /// Whether checks are sent to a peer.

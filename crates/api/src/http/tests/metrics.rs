@@ -134,7 +134,7 @@ async fn metrics_are_openmetrics_text() {
     );
     assert_eq!(skipped, Some(3.0));
     let inline = [
-        ("policy", "inline"),
+        ("policy", ""),
         ("limit", "inline"),
         ("outcome", "refused"),
         ("decided_by", "fallback"),
@@ -154,6 +154,26 @@ async fn metrics_are_openmetrics_text() {
         value(&samples, "tollgate_store_used_bytes", &[]),
         Some(640.0)
     );
+}
+
+#[tokio::test]
+async fn what_a_node_counts_for_and_of_its_peers_is_told() {
+    let samples = parse(&Tester::new().get("/metrics").await.text);
+    let outcome = |outcome| ("tollgate_owner_checks_total", vec![("outcome", outcome)]);
+    let peer = |name| (name, vec![("peer", "n2")]);
+    for ((name, labels), told) in [
+        (outcome("decided"), 11.0),
+        (outcome("repeated"), 12.0),
+        (outcome("not_owner"), 13.0),
+        (outcome("too_late"), 14.0),
+        (("tollgate_owner_refunds_total", vec![]), 15.0),
+        (("tollgate_fallback_keys", vec![]), 16.0),
+        (("tollgate_node_pauses_total", vec![]), 17.0),
+        (peer("tollgate_peer_breaker_openings_total"), 4.0),
+        (peer("tollgate_peer_connects_total"), 5.0),
+    ] {
+        assert_eq!(value(&samples, name, &labels), Some(told), "{name}");
+    }
 }
 
 #[tokio::test]
