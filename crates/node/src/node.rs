@@ -115,6 +115,7 @@ impl Node {
             dialler: dialler(&config, boot, *seed, &transport),
             routes: Arc::clone(&routes),
             changed: Arc::default(),
+            links: 0,
         };
         let node = Arc::new(Self {
             boot,
@@ -240,6 +241,7 @@ fn dialler(config: &NodeConfig, boot: BootId, seed: u64, transport: &Arc<Transpo
             cluster_fingerprint: cluster_fingerprint(&config.cluster, &config.hash_key),
             node: config.node.as_str().to_owned(),
             boot,
+            link: 0,
         },
         seed,
     }

@@ -83,6 +83,8 @@ pub(crate) struct Router {
     pub(crate) routes: Arc<ArcSwap<Routes>>,
     /// Notified after each change.
     pub(crate) changed: Arc<Notify>,
+    /// Links made so far: each has a number of its own, since each counts its asks from the start.
+    pub(crate) links: u64,
 }
 
 /// A link that is kept up, until this is dropped.
@@ -94,7 +96,7 @@ struct Kept {
 
 impl Router {
     /// Publishes routes for each new view, until control is gone.
-    pub(crate) async fn run(self, mut views: watch::Receiver<Arc<View>>) {
+    pub(crate) async fn run(mut self, mut views: watch::Receiver<Arc<View>>) {
         let mut kept = BTreeMap::new();
         loop {
             let view = Arc::clone(&views.borrow_and_update());
@@ -107,7 +109,7 @@ impl Router {
         }
     }
 
-    fn keep(&self, kept: &mut BTreeMap<NodeId, Kept>, view: &View) {
+    fn keep(&mut self, kept: &mut BTreeMap<NodeId, Kept>, view: &View) {
         kept.retain(|node, _| view.members.iter().any(|member| member.node == *node));
         for member in view.members.iter() {
             match kept.get(&member.node) {
@@ -125,11 +127,14 @@ impl Router {
         }
     }
 
-    fn start(&self, member: &Identity) -> Kept {
+    fn start(&mut self, member: &Identity) -> Kept {
         let link = Link::new(member.node.clone(), member.boot, self.clock.clone());
         let link = Arc::new(link);
+        let mut dialler = self.dialler.clone();
+        dialler.hello.link = self.links;
+        self.links += 1;
         let (identity, changes) = watch::channel(member.clone());
-        tokio::spawn(link::run(Arc::clone(&link), self.dialler.clone(), changes));
+        tokio::spawn(link::run(Arc::clone(&link), dialler, changes));
         Kept { link, identity }
     }
 }

@@ -132,7 +132,7 @@ fn read_hello(
     match read_request(&mut body) {
         Ok(Request::Hello(hello)) => {
             check_hello(owner, &hello, peer)?;
-            Ok(Some(Stream::new(owner.boots.of(hello.boot))))
+            Ok(Some(Stream::new(owner.boots.of((hello.boot, hello.link)))))
         }
         Ok(_) => Err(Problem::Malformed(
             "the first frame is not a hello".to_owned(),

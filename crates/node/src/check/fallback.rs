@@ -7,7 +7,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use smallvec::SmallVec;
 use tollgate_cluster::{Answer, Charge, LastAnswers, Step, Substitute, substitute_for};
-use tollgate_limit::{Ask, DecidedBy, KeyHash, Mode, Nanos, Rule, Store, StoreConfig, Verdict};
+use tollgate_limit::{
+    Ask, DecidedBy, Fallback, KeyHash, Mode, Nanos, Rule, Store, StoreConfig, Verdict,
+};
 
 use super::Ongoing;
 use crate::{node::Node, routes::Routes};
@@ -68,13 +70,15 @@ impl LocalShares {
         }
     }
 
+    /// A full share starts from the last answer that this node had from the owner.
+    fn start_from_last_answer(&self, now: Nanos, ask: &Ask) {
+        if let Some(used) = self.last_answers.used(now, ask.key) {
+            self.counters.seed(now, ask.key, &ask.rule, used);
+        }
+    }
+
     fn decide(&self, now: Nanos, asks: &[Ask], mode: Mode, verdicts: &mut SmallVec<[Verdict; 2]>) {
         self.in_use.store(true, Ordering::Relaxed);
-        for ask in asks {
-            if let Some(used) = self.last_answers.used(now, ask.key) {
-                self.counters.seed(now, ask.key, &ask.rule, used);
-            }
-        }
         self.counters.decide_all(now, asks, mode, verdicts);
     }
 }
@@ -109,11 +113,15 @@ impl Node {
             .filter_map(|limit| check.applied.get(*limit))
             .zip(&substitutes)
             .filter_map(|(applied, substitute)| match substitute {
-                Substitute::Decide(rule) => Some(Ask {
-                    key: applied.key,
-                    rule: *rule,
-                    cost,
-                }),
+                Substitute::Decide(rule) => {
+                    let key = applied.key;
+                    let rule = *rule;
+                    let ask = Ask { key, rule, cost };
+                    if applied.limit.fallback() == Fallback::LocalFull {
+                        self.shares.start_from_last_answer(now, &ask);
+                    }
+                    Some(ask)
+                }
                 Substitute::Say(_) => None,
             })
             .collect();

@@ -6,6 +6,7 @@ use futures_util::future::join_all;
 use smallvec::SmallVec;
 use tollgate_cluster::{Answer, Group, Indices, Step};
 use tollgate_limit::{DecidedBy, Decision, Mode, Nanos, Verdict};
+use tracing::error;
 
 use super::{
     Checked, Ongoing, asks_of,
@@ -59,11 +60,14 @@ impl Node {
         Checked::Later(Box::pin(async move {
             match settled.await {
                 Ok(decision) => decision,
-                // The runtime is shutting down: nobody will read this.
-                Err(_cancelled) => Decision {
-                    id: node.next_check_id(),
-                    limits: Vec::new(),
-                },
+                // The runtime is shutting down, or a bug: the check is not held up for it (P3).
+                Err(error) => {
+                    error!(%error, "a check was not settled");
+                    Decision {
+                        id: node.next_check_id(),
+                        limits: Vec::new(),
+                    }
+                }
             }
         }))
     }

@@ -6,6 +6,7 @@
 //! bound.
 
 use parking_lot::Mutex;
+use smallvec::SmallVec;
 use tokio::sync::Notify;
 use tollgate_limit::{Nanos, Rule};
 use tollgate_wire::{
@@ -45,18 +46,24 @@ struct Mark {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct LaneFull;
 
-/// Writes the parts of one frame.
+/// Writes one frame and the shapes that it needs.
 #[derive(Debug)]
 pub(super) struct FrameWriter<'a> {
     waiting: &'a mut Waiting,
+    /// The numbers that the frame names.
+    in_use: SmallVec<[u16; 4]>,
 }
 
 impl FrameWriter<'_> {
     /// The number of a rule on this stream; tells the peer first if it is new.
     pub(super) fn shape(&mut self, rule: &Rule) -> Result<u16, CodecError> {
-        match self.waiting.shapes.number(rule) {
-            Shape::Known(number) => Ok(number),
+        match self.waiting.shapes.number(rule, &self.in_use) {
+            Shape::Known(number) => {
+                self.in_use.push(number);
+                Ok(number)
+            }
             Shape::New(number) => {
+                self.in_use.push(number);
                 let request = Request::Shape {
                     number,
                     rule: *rule,
@@ -73,7 +80,7 @@ impl FrameWriter<'_> {
         }
     }
 
-    /// Writes one frame.
+    /// Writes the frame, once.
     pub(super) fn frame(
         &mut self,
         id: u64,
@@ -90,7 +97,7 @@ impl FrameWriter<'_> {
 }
 
 impl Lane {
-    /// Lets `write` add frames, and wakes the writer.
+    /// Lets `write` add one frame, and wakes the stream's writer.
     pub(super) fn put(
         &self,
         write: impl FnOnce(&mut FrameWriter<'_>) -> Result<(), CodecError>,
@@ -102,6 +109,7 @@ impl Lane {
         let was_empty = waiting.bytes.is_empty();
         let written = write(&mut FrameWriter {
             waiting: &mut waiting,
+            in_use: SmallVec::new(),
         });
         drop(waiting);
         if was_empty {

@@ -113,6 +113,11 @@ async fn a_lost_owner_is_replaced_by_the_fallback_at_once() {
     for _ in 0..3 {
         assert!(cluster.check(0, &[("full", &keys[0].1)]).await.is_allowed());
     }
+    // A fair share knows nothing of what the others used.
+    for _ in 0..3 {
+        assert!(cluster.check(0, &[("fair", &keys[1].1)]).await.is_allowed());
+    }
+    let fresh = cluster.owned_by(1, "full", 1000);
     let lost = cluster.nodes.pop().unwrap();
     lost.transport
         .close(crate::transport::close::CloseCode::Replaced)
@@ -149,4 +154,13 @@ async fn a_lost_owner_is_replaced_by_the_fallback_at_once() {
         admitted,
         [("full", 1), ("fair", 2), ("allow", 6), ("deny", 0)]
     );
+    // A fallback that denies leaves the local shares beside it untouched (P4).
+    let deny = &keys[3].1;
+    for _ in 0..4 {
+        let both = cluster.check(0, &[("full", &fresh), ("deny", deny)]).await;
+        assert!(!both.is_allowed());
+    }
+    for _ in 0..4 {
+        assert!(cluster.check(0, &[("full", &fresh)]).await.is_allowed());
+    }
 }

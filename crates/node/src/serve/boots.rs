@@ -1,6 +1,8 @@
-//! What is remembered of each caller's boot: what was decided for it, and what it has given back.
+//! What is remembered of each caller: what was decided for it, and what it has given back.
 //!
-//! Shared by the streams of a boot. Bounded: above the most boots the idle ones go, then any.
+//! A caller is one link of one boot of a peer, since request ids and sequences are counted by link.
+//! Shared by the streams of a link. Bounded: above the most callers those without a stream go, then
+//! any.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -9,14 +11,17 @@ use tollgate_cluster::{DecidedRing, GiveBackWindow, MAX_BOOTS};
 use tollgate_limit::Nanos;
 use tollgate_wire::identity::BootId;
 
-/// All callers' boots.
+/// A caller: its boot and the number of its link.
+pub(super) type Caller = (BootId, u64);
+
+/// All callers.
 #[derive(Debug)]
 pub(crate) struct Boots {
     keep: Nanos,
-    boots: Mutex<BTreeMap<BootId, Arc<Boot>>>,
+    boots: Mutex<BTreeMap<Caller, Arc<Boot>>>,
 }
 
-/// One caller's boot.
+/// What is remembered of one caller.
 #[derive(Debug)]
 pub(crate) struct Boot {
     pub(crate) decided: Mutex<DecidedRing>,
@@ -32,11 +37,14 @@ impl Boots {
         }
     }
 
-    /// What is remembered of this boot.
-    pub(crate) fn of(&self, boot: BootId) -> Arc<Boot> {
+    /// What is remembered of this caller.
+    pub(super) fn of(&self, caller: Caller) -> Arc<Boot> {
         let mut boots = self.boots.lock();
-        if boots.len() >= MAX_BOOTS && !boots.contains_key(&boot) {
-            boots.pop_first();
+        if boots.len() >= MAX_BOOTS && !boots.contains_key(&caller) {
+            boots.retain(|_caller, state| Arc::strong_count(state) > 1);
+            if boots.len() >= MAX_BOOTS {
+                boots.pop_first();
+            }
         }
         let make = || {
             Arc::new(Boot {
@@ -44,12 +52,12 @@ impl Boots {
                 given_back: Mutex::new(GiveBackWindow::new()),
             })
         };
-        Arc::clone(boots.entry(boot).or_insert_with(make))
+        Arc::clone(boots.entry(caller).or_insert_with(make))
     }
 
-    /// Forgets boots that no stream speaks for any more and whose verdicts have expired.
+    /// Forgets callers that no stream speaks for any more and whose verdicts have expired.
     pub(crate) fn sweep(&self, now: Nanos) {
-        self.boots.lock().retain(|_boot, state| {
+        self.boots.lock().retain(|_caller, state| {
             Arc::strong_count(state) > 1 || !state.decided.lock().is_idle(now)
         });
     }

@@ -25,8 +25,11 @@ pub struct Hello {
     /// The caller.
     #[serde(deserialize_with = "codec::text")]
     pub node: String,
-    /// This start of it: with the request id it names a check for ever.
+    /// This start of it.
     pub boot: BootId,
+    /// Which of its ways to this owner, counted from 0 in each boot: with boot and request id it names
+    /// a check for ever, and with boot and sequence a give-back.
+    pub link: u64,
 }
 
 /// The head of a check; its asks follow.

@@ -73,8 +73,12 @@ fn peer_requests() {
         cluster_fingerprint: 251,
         node: "n1".to_owned(),
         boot: BootId(250),
+        link: 3,
     };
-    request(&Request::Hello(hello), "00 04 70726f64 fbfb00 02 6e31 fa");
+    request(
+        &Request::Hello(hello),
+        "00 04 70726f64 fbfb00 02 6e31 fa 03",
+    );
     let shape = Request::Shape {
         number: 1,
         rule: rule(),

@@ -92,14 +92,15 @@ prop_compose! {
 }
 
 fn request() -> impl Strategy<Value = Request> {
-    let hello = (".{0,80}", ".{0,80}", any::<(u64, u64)>());
+    let hello = (".{0,80}", ".{0,80}", any::<(u64, u64, u64)>());
     prop_oneof![
         hello.prop_map(
-            |(cluster, node, (cluster_fingerprint, boot))| Request::Hello(Hello {
+            |(cluster, node, (cluster_fingerprint, boot, link))| Request::Hello(Hello {
                 cluster,
                 cluster_fingerprint,
                 node,
                 boot: BootId(boot),
+                link,
             })
         ),
         (any::<u16>(), rule()).prop_map(|(number, rule)| Request::Shape { number, rule }),
