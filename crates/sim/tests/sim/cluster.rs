@@ -44,6 +44,16 @@ pub(crate) struct Cluster {
 impl Cluster {
     /// So many active nodes that reach each other. Randomness is the simulation's.
     pub(crate) async fn start(simulation: &Simulation, nodes: u8, timeouts: Timeouts) -> Self {
+        Self::start_with(simulation, nodes, timeouts, Fallback::LocalFull).await
+    }
+
+    /// The same, with this fallback.
+    pub(crate) async fn start_with(
+        simulation: &Simulation,
+        nodes: u8,
+        timeouts: Timeouts,
+        fallback: Fallback,
+    ) -> Self {
         let name = ClusterName::new("sim").unwrap();
         let authority = Authority::new(&name, Validity::new(UNIX_SECONDS, AUTHORITY_SPAN)).unwrap();
         let nodes = (1..=nodes).map(|number| {
@@ -51,7 +61,13 @@ impl Cluster {
             let credentials = credentials(&authority, &name, &node);
             let config = config(name.clone(), node, number, timeouts);
             let surroundings = surroundings(simulation, number);
-            Node::start(config, credentials, Arc::new(policies()), surroundings).unwrap()
+            Node::start(
+                config,
+                credentials,
+                Arc::new(policies(fallback)),
+                surroundings,
+            )
+            .unwrap()
         });
         let cluster = Self {
             nodes: nodes.collect(),
@@ -131,7 +147,7 @@ fn attributes(key: &str) -> Attributes<'_> {
     attributes
 }
 
-fn policies() -> Policies {
+fn policies(fallback: Fallback) -> Policies {
     let spec = LimitSpec {
         name: LIMIT.to_owned(),
         matches: Vec::new(),
@@ -142,7 +158,7 @@ fn policies() -> Policies {
             slices: 10,
             hard: true,
         },
-        fallback: Fallback::LocalFull,
+        fallback,
         required: false,
     };
     let mut policies = Policies::new();

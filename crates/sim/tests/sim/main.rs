@@ -11,5 +11,7 @@ mod cluster;
 mod credentials;
 mod decided_once;
 mod faults;
+mod late;
 mod mesh;
 mod repeats;
+mod returns;
