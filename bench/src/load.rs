@@ -20,7 +20,7 @@ use tollgate_wire::{CodecError, frame::FrameError};
 pub use self::{
     http::{HttpLoad, MAX_HTTP_ANSWER, http_request, run_http, whole_answer},
     latencies::{Latencies, LatencySummary},
-    quic::{Answers, QuicLoad, one_answer, put_frame, run_quic},
+    quic::{Answers, QuicLoad, one_answer, put_frame, raw_answer, run_quic},
     tally::Report,
 };
 

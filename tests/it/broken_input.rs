@@ -151,7 +151,7 @@ fn exchange(address: &str, bytes: &[u8]) -> String {
 }
 
 /// Bytes that look random and are the same in each run.
-fn random_bytes(length: usize) -> Vec<u8> {
+pub(crate) fn random_bytes(length: usize) -> Vec<u8> {
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     let mut byte = || {
         state ^= state << 13;

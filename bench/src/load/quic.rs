@@ -21,6 +21,9 @@ use super::{
 /// Bytes asked of a stream in one read.
 const READ_BYTES: usize = 64 << 10;
 
+/// The most bytes of an answer to raw bytes.
+const MAX_RAW_ANSWER: usize = 1 << 20;
+
 /// A load over QUIC.
 #[derive(Clone, Debug)]
 pub struct QuicLoad {
@@ -110,6 +113,28 @@ pub async fn one_answer(
             return Ok(frame.body.to_vec());
         }
     }
+}
+
+/// Any bytes at all on a stream of their own, and all that came back until its end: no frame has to be
+/// whole. Empty too if the server closed the connection instead.
+///
+/// # Errors
+/// [`LoadError`] if the server cannot be reached.
+pub async fn raw_answer(
+    address: SocketAddr,
+    server_name: &str,
+    config: quinn::ClientConfig,
+    bytes: &[u8],
+) -> Result<Vec<u8>, LoadError> {
+    let endpoint = Endpoint::client(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))?;
+    let connection = endpoint.connect_with(config, address, server_name)?.await?;
+    let (mut send, mut receive) = connection.open_bi().await?;
+    // The server may end the stream before it has read all.
+    if send.write_all(bytes).await.is_ok() {
+        drop(send.finish());
+    }
+    let answer = receive.read_to_end(MAX_RAW_ANSWER).await;
+    Ok(answer.unwrap_or_default())
 }
 
 async fn drive(
