@@ -1,12 +1,16 @@
 //! The way into the cluster: when a node that starts may own slots.
 //!
-//! Knows nothing of gossip or streams: it is told that somebody was found and that a member's state
-//! was copied. Handing over counts will add a condition beside the copy.
+//! Knows nothing of gossip or streams: it is told that somebody was found, that somebody refused this
+//! node, and that a member's state was copied. Invariant: a node that was refused by everybody who
+//! answered is never done by time alone.
 
 use tollgate_limit::Nanos;
 
 /// How long nobody must be found before a node goes on alone.
 pub const JOIN_TIMEOUT: Nanos = Nanos::from_millis(3_000);
+
+/// How often a node that is refused says so.
+pub const REFUSED_AGAIN_AFTER: Nanos = Nanos::from_millis(60_000);
 
 /// Whether the node was told of others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,59 +21,118 @@ pub enum Seeds {
     Some,
 }
 
+/// What became of waiting, for one log line each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JoinNews {
+    /// Nobody answered for the join timeout: the node goes on alone.
+    Alone,
+    /// Everybody who answered refused this node: it stays out. At most once in
+    /// [`REFUSED_AGAIN_AFTER`].
+    Refused,
+}
+
 /// The joining of one node: done when a member's state was copied, or when nobody was found for the
 /// join timeout; at once without seeds. Once done it stays so.
 ///
-/// Events: [`handle_found`](Self::handle_found), [`handle_copied`](Self::handle_copied),
+/// Events: [`handle_found`](Self::handle_found), [`handle_refused`](Self::handle_refused),
+/// [`handle_refusals_over`](Self::handle_refusals_over), [`handle_copied`](Self::handle_copied),
 /// [`handle_timeout`](Self::handle_timeout). Timer: [`poll_timeout`](Self::poll_timeout).
 #[derive(Clone, Debug)]
 pub struct Joining {
     join_timeout: Nanos,
-    /// When to go on alone; `None` when done.
-    alone_at: Option<Nanos>,
+    /// When to go on alone, or to say that it is refused; `None` when done.
+    deadline: Option<Nanos>,
+    answers: Answers,
+}
+
+/// What those who answered said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Answers {
+    /// Nobody answered.
+    Silence,
+    /// All refused.
+    Refusals,
+    /// Somebody took this node in.
+    Found,
 }
 
 impl Joining {
     /// Starts joining; `join_timeout` is [`JOIN_TIMEOUT`] unless configured.
     #[must_use]
     pub fn new(now: Nanos, seeds: Seeds, join_timeout: Nanos) -> Self {
-        let alone_at = match seeds {
+        let deadline = match seeds {
             Seeds::None => None,
             Seeds::Some => Some(now.saturating_add(join_timeout)),
         };
         Self {
             join_timeout,
-            alone_at,
+            deadline,
+            answers: Answers::Silence,
         }
     }
 
-    /// A sign of life came from a member: as long as they come the node waits for the copy.
+    /// A sign of life came from a member: as long as they come the node waits for the copy. Whoever
+    /// refuses it beside that member does not count.
     pub fn handle_found(&mut self, now: Nanos) {
-        if let Some(alone_at) = &mut self.alone_at {
-            *alone_at = now.saturating_add(self.join_timeout).max(*alone_at);
+        let refused = self.answers == Answers::Refusals;
+        self.answers = Answers::Found;
+        if let Some(deadline) = &mut self.deadline {
+            let later = now.saturating_add(self.join_timeout);
+            *deadline = if refused { later } else { later.max(*deadline) };
+        }
+    }
+
+    /// Somebody refused this node for a reason that does not go away by itself.
+    pub fn handle_refused(&mut self) {
+        if self.answers == Answers::Silence {
+            self.answers = Answers::Refusals;
+        }
+    }
+
+    /// Nobody refuses this node any more, and nobody took it in: it waits for the timeout again.
+    pub fn handle_refusals_over(&mut self, now: Nanos) {
+        if self.answers == Answers::Refusals {
+            self.answers = Answers::Silence;
+            self.deadline = self.deadline.map(|_| now.saturating_add(self.join_timeout));
         }
     }
 
     /// A member's state was copied.
     pub const fn handle_copied(&mut self, _now: Nanos) {
-        self.alone_at = None;
+        self.deadline = None;
     }
 
     /// Time has passed.
-    pub fn handle_timeout(&mut self, now: Nanos) {
-        self.alone_at = self.alone_at.filter(|alone_at| now < *alone_at);
+    pub fn handle_timeout(&mut self, now: Nanos) -> Option<JoinNews> {
+        if now < self.deadline? {
+            return None;
+        }
+        match self.answers {
+            Answers::Silence => {
+                self.deadline = None;
+                Some(JoinNews::Alone)
+            }
+            Answers::Refusals => {
+                self.deadline = Some(now.saturating_add(REFUSED_AGAIN_AFTER));
+                Some(JoinNews::Refused)
+            }
+            Answers::Found => {
+                self.deadline = None;
+                None
+            }
+        }
     }
 
     /// When to call [`handle_timeout`](Self::handle_timeout) next.
     #[must_use]
     pub const fn poll_timeout(&self) -> Option<Nanos> {
-        self.alone_at
+        self.deadline
     }
 
     /// Whether the node may become active.
     #[must_use]
     pub const fn is_done(&self) -> bool {
-        self.alone_at.is_none()
+        self.deadline.is_none()
     }
 }
 
@@ -77,7 +140,7 @@ impl Joining {
 mod tests {
     use tollgate_limit::Nanos;
 
-    use super::{JOIN_TIMEOUT, Joining, Seeds};
+    use super::{JOIN_TIMEOUT, JoinNews, Joining, REFUSED_AGAIN_AFTER, Seeds};
 
     const fn at(millis: u64) -> Nanos {
         Nanos::from_millis(millis)
@@ -104,10 +167,11 @@ mod tests {
     fn alone_for_the_timeout_it_goes_on() {
         let mut joining = Joining::new(at(0), Seeds::Some, JOIN_TIMEOUT);
         assert_eq!(joining.poll_timeout(), Some(at(3_000)));
-        joining.handle_timeout(at(2_999));
+        assert_eq!(joining.handle_timeout(at(2_999)), None);
         assert!(!joining.is_done());
-        joining.handle_timeout(at(3_000));
+        assert_eq!(joining.handle_timeout(at(3_000)), Some(JoinNews::Alone));
         assert!(joining.is_done());
+        assert_eq!(joining.handle_timeout(at(9_000)), None, "told once");
     }
 
     #[test]
@@ -115,10 +179,60 @@ mod tests {
         let mut joining = Joining::new(at(0), Seeds::Some, JOIN_TIMEOUT);
         joining.handle_found(at(2_900));
         joining.handle_found(at(2_800));
-        joining.handle_timeout(at(3_000));
+        assert_eq!(joining.handle_timeout(at(3_000)), None);
         assert!(!joining.is_done());
         assert_eq!(joining.poll_timeout(), Some(at(5_900)));
-        joining.handle_timeout(at(5_900));
+        assert_eq!(joining.handle_timeout(at(5_900)), None);
         assert!(joining.is_done(), "they fell silent");
+    }
+
+    #[test]
+    fn refused_by_all_who_answer_it_stays_out_and_says_so_once_a_minute() {
+        let mut joining = Joining::new(at(0), Seeds::Some, JOIN_TIMEOUT);
+        joining.handle_refused();
+        assert_eq!(joining.handle_timeout(at(2_999)), None);
+        let mut told = Vec::new();
+        for second in 3..=130 {
+            joining.handle_refused();
+            told.extend(joining.handle_timeout(at(second * 1_000)));
+        }
+        assert_eq!(told, [JoinNews::Refused; 3]);
+        assert_eq!(REFUSED_AGAIN_AFTER, at(60_000));
+        assert!(!joining.is_done());
+    }
+
+    #[test]
+    fn one_that_takes_it_in_outweighs_those_that_refuse() {
+        let mut joining = Joining::new(at(0), Seeds::Some, JOIN_TIMEOUT);
+        joining.handle_refused();
+        let told = joining.handle_timeout(at(3_000));
+        assert_eq!(told, Some(JoinNews::Refused));
+        joining.handle_found(at(10_000));
+        joining.handle_refused();
+        assert_eq!(joining.poll_timeout(), Some(at(13_000)));
+        assert_eq!(joining.handle_timeout(at(13_000)), None);
+        assert!(joining.is_done());
+    }
+
+    #[test]
+    fn when_nobody_refuses_it_any_more_it_waits_once_more() {
+        let mut joining = Joining::new(at(0), Seeds::Some, JOIN_TIMEOUT);
+        joining.handle_refused();
+        let told = joining.handle_timeout(at(3_000));
+        assert_eq!(told, Some(JoinNews::Refused));
+        joining.handle_refusals_over(at(10_000));
+        assert_eq!(joining.handle_timeout(at(12_999)), None);
+        assert_eq!(joining.handle_timeout(at(13_000)), Some(JoinNews::Alone));
+    }
+
+    #[test]
+    fn refused_it_still_comes_in_with_a_copy() {
+        let mut joining = Joining::new(at(0), Seeds::Some, JOIN_TIMEOUT);
+        joining.handle_refused();
+        joining.handle_copied(at(70_000));
+        assert!(joining.is_done());
+        joining.handle_refused();
+        assert_eq!(joining.handle_timeout(at(90_000)), None);
+        assert!(joining.is_done());
     }
 }

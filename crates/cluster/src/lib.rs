@@ -43,7 +43,7 @@ pub use self::{
     fallback::{LastAnswers, MAX_LAST_ANSWERS, Substitute, UNDECIDED_RETRY_AFTER, substitute_for},
     give_back::{Acceptance, GIVE_BACK_WINDOW, GiveBackQueue, GiveBackWindow, QueueFull},
     in_flight::{Full, InFlight, MAX_IN_FLIGHT, Pending},
-    joining::{JOIN_TIMEOUT, Joining, Seeds},
+    joining::{JOIN_TIMEOUT, JoinNews, Joining, REFUSED_AGAIN_AFTER, Seeds},
     membership::{Change, GRACE, Gone, MemberState, MemberView, Membership, VETO},
     name::{ClusterName, Role, cluster_fingerprint},
     pause::{HEARTBEAT, Pause, PauseWatch},

@@ -14,6 +14,7 @@ mod events;
 mod identity;
 mod joiner;
 mod log;
+mod once_a_minute;
 mod pool;
 mod publisher;
 mod timers;

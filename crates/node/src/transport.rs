@@ -133,11 +133,22 @@ pub(crate) fn may_heal(error: &quinn::ConnectionError) -> bool {
             let code = close::CloseCode::of(error);
             code != Some(close::CloseCode::Refused) && code != Some(close::CloseCode::Malformed)
         }
-        quinn::ConnectionError::ConnectionClosed(_)
-        | quinn::ConnectionError::TransportError(_)
-        | quinn::ConnectionError::VersionMismatch => false,
+        quinn::ConnectionError::ConnectionClosed(closed) => {
+            NOBODY_REFUSES.contains(&closed.error_code)
+        }
+        quinn::ConnectionError::TransportError(_) | quinn::ConnectionError::VersionMismatch => {
+            false
+        }
     }
 }
+
+/// How the other side ends a handshake when it is overloaded or ends itself.
+const NOBODY_REFUSES: [quinn::TransportErrorCode; 4] = [
+    quinn::TransportErrorCode::NO_ERROR,
+    quinn::TransportErrorCode::INTERNAL_ERROR,
+    quinn::TransportErrorCode::CONNECTION_REFUSED,
+    quinn::TransportErrorCode::APPLICATION_ERROR,
+];
 
 /// One QUIC endpoint. Cheap to share; the last one dropped ends nothing, [`Transport::close`] does.
 #[derive(Debug)]

@@ -17,7 +17,7 @@ use tokio::time::timeout;
 use tollgate_wire::{CodecError, identity::Identity};
 
 use super::{codec::GossipCodec, identity::Gossiped};
-use crate::transport::{DialError, NodeConnection, may_heal};
+use crate::transport::{DialError, NodeConnection, close::CloseCode, may_heal};
 
 /// How long a copy may take.
 pub(super) const COPY_TIMEOUT: Duration = Duration::from_secs(2);
@@ -74,6 +74,30 @@ impl CopyError {
         }
     }
 }
+
+impl CopyError {
+    /// What an operator compares between both nodes when it does not go away.
+    pub(super) fn to_compare(&self) -> &'static str {
+        match self {
+            Self::Dial(DialError::SameName | DialError::Itself) => {
+                "the node ids: no two processes may have one"
+            }
+            Self::OtherCluster => CLUSTER_SETTINGS,
+            Self::Closed(error) if CloseCode::of(error).is_some() => CLUSTER_SETTINGS,
+            Self::Dial(DialError::Handshake(_)) | Self::Closed(_) => {
+                "the authority and the cluster name of both certificates, and the clocks"
+            }
+            Self::Dial(_)
+            | Self::Stream(_)
+            | Self::TimedOut
+            | Self::Malformed(_)
+            | Self::OtherSender => "the addresses of the seeds, and the versions of the program",
+        }
+    }
+}
+
+const CLUSTER_SETTINGS: &str =
+    "the name, the slots and the hash key of the cluster, and the log of that node";
 
 /// Asks for the state of the node at the other end.
 pub(super) async fn fetch(from: NodeConnection, fingerprint: u64) -> Result<Copied, CopyError> {

@@ -230,6 +230,9 @@ impl Driver {
         if self.is_seeking() {
             let known = self.known_addresses();
             self.joiner.seek(now, self.membership.own().peer, known);
+            if self.joiner.is_done() {
+                self.joiner.handle_alone(now);
+            }
         }
         self.pool.handle_timeout(now);
         self.pool.forget_unused(now);

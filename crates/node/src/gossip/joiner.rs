@@ -2,19 +2,24 @@
 //!
 //! A round asks all of them at once. Invariants: one round at a time, [`MAX_TARGETS`] addresses in
 //! each; joining is done when an active member is known by a copied state, when all that could be asked
-//! answered and none is active (a cold start), or when nobody was found for the join timeout.
+//! answered and none is active (a cold start), or when nobody answered for the join timeout; a node
+//! that everybody who answers refuses keeps asking.
 
+mod notes;
 mod round;
 
 use std::{collections::BTreeSet, net::SocketAddr, sync::Arc};
 
 use tokio::sync::mpsc;
-use tollgate_cluster::{Joining, Seeds};
+use tollgate_cluster::{JoinNews, Joining, Seeds};
 use tollgate_limit::{Nanos, NodeId};
 
 pub(super) use self::round::Sought;
-use self::round::{MAX_TARGETS, Round};
-use super::{events::Event, timing::SEEK_PERIOD};
+use self::{
+    notes::{Notes, named},
+    round::{MAX_TARGETS, Round},
+};
+use super::{copy::CopyError, events::Event, timing::SEEK_PERIOD};
 use crate::{config::Seed, seeds::Resolve, transport::Transport};
 
 /// Asks for the way in.
@@ -25,8 +30,7 @@ pub(super) struct Joiner {
     joining: Joining,
     /// Nodes found since joining began.
     found: BTreeSet<NodeId>,
-    /// Addresses whose refusal was told; as many as a round has at most.
-    told: BTreeSet<SocketAddr>,
+    notes: Notes,
     /// No round before this.
     next_round: Nanos,
     under_way: bool,
@@ -59,7 +63,7 @@ impl Joiner {
             join_timeout: start.join_timeout,
             joining: Joining::new(now, others, start.join_timeout),
             found: BTreeSet::new(),
-            told: BTreeSet::new(),
+            notes: Notes::default(),
             next_round: now,
             under_way: false,
             transport: start.transport,
@@ -78,6 +82,7 @@ impl Joiner {
         };
         self.joining = Joining::new(now, others, self.join_timeout);
         self.found.clear();
+        self.notes.clear();
         self.next_round = now;
     }
 
@@ -95,6 +100,7 @@ impl Joiner {
 
     /// A node answered; `knows_active` says whether its state names an active member.
     pub(super) fn handle_answer(&mut self, now: Nanos, node: &NodeId, knows_active: bool) {
+        self.notes.answered();
         if self.found.insert(node.clone()) {
             self.joining.handle_found(now);
         }
@@ -103,12 +109,28 @@ impl Joiner {
         }
     }
 
-    /// Somebody at this address did not take this node in. `true` if that is news.
-    pub(super) fn handle_refusal(&mut self, address: SocketAddr) -> bool {
-        if self.told.len() >= MAX_TARGETS {
-            self.told.clear();
+    /// Somebody at this address did not take this node in.
+    pub(super) fn handle_failure(&mut self, now: Nanos, address: SocketAddr, error: CopyError) {
+        if error.may_heal() {
+            tracing::debug!(%address, %error, "a seed was not reached");
+            if self.notes.unanswered(address, &error) {
+                self.joining.handle_refusals_over(now);
+            }
+            return;
         }
-        self.told.insert(address)
+        self.joining.handle_refused();
+        let shown = error.to_string();
+        if self.notes.refused(address, error) {
+            tracing::warn!(%address, error = shown, "a seed does not take this node in");
+        } else {
+            tracing::debug!(%address, error = shown, "a seed was not reached");
+        }
+    }
+
+    /// The name of a seed leads nowhere.
+    pub(super) fn handle_unknown_name(&mut self, host: String, error: &str) {
+        tracing::debug!(host, error, "a seed's name was not found");
+        self.notes.failed(host, &error);
     }
 
     /// A round is over; `complete` says whether everybody who was asked answered.
@@ -120,7 +142,29 @@ impl Joiner {
     }
 
     pub(super) fn handle_timeout(&mut self, now: Nanos) {
-        self.joining.handle_timeout(now);
+        match self.joining.handle_timeout(now) {
+            Some(JoinNews::Refused) => self.notes.tell_refused(now),
+            Some(JoinNews::Alone) if !self.seeds.is_empty() => {
+                let seeds = self.seeds_named();
+                self.notes.tell_alone(now, &seeds);
+            }
+            Some(JoinNews::Alone) | None => {}
+        }
+    }
+
+    /// This node is active and knows nobody.
+    pub(super) fn handle_alone(&mut self, now: Nanos) {
+        if !self.seeds.is_empty() {
+            let seeds = self.seeds_named();
+            self.notes.tell_still_alone(now, &seeds);
+        }
+    }
+
+    fn seeds_named(&self) -> String {
+        named(self.seeds.iter().map(|seed| match seed {
+            Seed::Address(address) => address.to_string(),
+            Seed::Name { host, port } => format!("{host}:{port}"),
+        }))
     }
 
     /// When to call [`handle_timeout`](Self::handle_timeout) and [`seek`](Self::seek) next.

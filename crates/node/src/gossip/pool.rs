@@ -175,6 +175,13 @@ impl Pool {
         }
     }
 
+    /// Closes one connection, with words for the other side's operator.
+    pub(super) fn close_saying(&self, line: &Line, code: CloseCode, words: &'static str) {
+        if let Some(peer) = self.peers.get(&line.node) {
+            peer.close_saying(line.id, code, words);
+        }
+    }
+
     /// Closes all connections.
     pub(super) fn close_all(&mut self, code: CloseCode) {
         for peer in self.peers.values() {

@@ -109,7 +109,7 @@ impl Gate {
             }
             Err(refusal) => {
                 self.log.tell(connection.remote_address(), &refusal);
-                CloseCode::Refused.close(&connection);
+                CloseCode::Refused.close_saying(&connection, refusal.words());
             }
         }
     }

@@ -49,6 +49,11 @@ impl CloseCode {
         connection.close(self.code(), self.reason());
     }
 
+    /// Closes a connection for this reason, in words that let the operator of the other side act.
+    pub fn close_saying(self, connection: &Connection, words: &'static str) {
+        connection.close(self.code(), words.as_bytes());
+    }
+
     /// Why the other side closed a connection; `None` if it did not, or for another reason.
     #[must_use]
     pub fn of(error: &ConnectionError) -> Option<Self> {

@@ -47,7 +47,7 @@ pub(super) enum Refusal {
 impl Refusal {
     /// What a failed handshake means; `None` if it means nothing but a network.
     pub(super) fn of_handshake(error: &ConnectionError) -> Option<Self> {
-        match error {
+        let refusal = match error {
             ConnectionError::TransportError(ours) => {
                 Some(Self::of_alert(ours.code, &ours.reason, Self::Certificate))
             }
@@ -65,7 +65,9 @@ impl Refusal {
             | ConnectionError::TimedOut
             | ConnectionError::LocallyClosed
             | ConnectionError::CidsExhausted => None,
-        }
+        };
+        // Without a word it is a healthy peer that gave up its dial, or ends.
+        refusal.filter(|refusal| *refusal != Self::Handshake(String::new()))
     }
 
     fn of_alert(
@@ -100,6 +102,20 @@ impl Refusal {
             Self::ClientAsPeer(_) => "it is a client, not a node",
             Self::ClientsOff => "clients are switched off",
             Self::OwnName(_) => "it has this node's name",
+        }
+    }
+
+    /// What the other side is told: it needs no name of ours to act on it.
+    pub(super) const fn words(&self) -> &'static str {
+        match self {
+            Self::Certificate(_) => "the certificate is not of our authority",
+            Self::CertificateOfOurs(_) | Self::Handshake(_) => "refused",
+            Self::UnknownProtocol => "unknown protocol",
+            Self::NoRole(_) => "the certificate gives no role",
+            Self::OtherCluster(_) => "the certificate is of another cluster",
+            Self::ClientAsPeer(_) => "the certificate is a client's, not a node's",
+            Self::ClientsOff => "clients are switched off",
+            Self::OwnName(_) => "this node has the same name",
         }
     }
 

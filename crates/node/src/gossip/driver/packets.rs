@@ -7,7 +7,7 @@ use quinn::ConnectionError;
 use tollgate_limit::{Nanos, NodeId};
 use tollgate_wire::identity::{Identity, Phase};
 
-use super::{Driver, Gossiped};
+use super::{Driver, Gossiped, Life};
 use crate::{
     gossip::{
         codec::GossipCodec,
@@ -96,7 +96,8 @@ impl Driver {
                 "refused a node with other cluster settings (name, slots or hash key)"
             );
         }
-        self.pool.close(line, CloseCode::Refused);
+        let words = "other cluster settings (name, slots or hash key)";
+        self.pool.close_saying(line, CloseCode::Refused, words);
     }
 
     /// Copies the state of a member, if it is known and not being copied.
@@ -155,12 +156,13 @@ impl Driver {
                 address,
                 result: Err(error),
             } => {
-                if error.may_heal() || !self.joiner.handle_refusal(address) {
-                    tracing::debug!(%address, %error, "a seed was not reached");
+                if matches!(self.life, Life::Member) {
+                    self.joiner.handle_failure(now, address, error);
                 } else {
-                    tracing::warn!(%address, %error, "a seed does not take this node in");
+                    tracing::debug!(%address, %error, "a seed was not reached by a leaving node");
                 }
             }
+            Sought::NoAddress { host, error } => self.joiner.handle_unknown_name(host, &error),
             Sought::Over { complete } => self.joiner.handle_round_over(now, complete),
         }
     }

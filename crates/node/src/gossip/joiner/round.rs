@@ -29,6 +29,13 @@ pub(in crate::gossip) enum Sought {
         /// What it said.
         result: Result<Box<Copied>, CopyError>,
     },
+    /// The name of a seed has no address.
+    NoAddress {
+        /// The name.
+        host: String,
+        /// Why.
+        error: String,
+    },
     /// The round is over.
     Over {
         /// Whether everybody was found and answered.
@@ -49,7 +56,7 @@ pub(super) struct Round {
 
 impl Round {
     pub(super) async fn run(mut self, events: mpsc::Sender<Event>) {
-        let mut complete = self.look_up().await;
+        let mut complete = self.look_up(&events).await;
         self.addresses.remove(&self.own);
         let mut asked = JoinSet::new();
         for address in self.addresses.iter().take(MAX_TARGETS) {
@@ -81,7 +88,7 @@ impl Round {
     }
 
     /// Adds the seeds' addresses; `false` if one has none.
-    async fn look_up(&mut self) -> bool {
+    async fn look_up(&mut self, events: &mpsc::Sender<Event>) -> bool {
         let mut complete = true;
         let mut looked_up = JoinSet::new();
         for seed in &self.seeds {
@@ -94,26 +101,34 @@ impl Round {
                 }
             }
         }
-        while let Some(addresses) = looked_up.join_next().await {
-            let addresses = addresses.unwrap_or_default();
-            complete &= !addresses.is_empty();
-            self.addresses.extend(addresses);
+        while let Some(looked_up) = looked_up.join_next().await {
+            match looked_up {
+                Ok(Ok(addresses)) => self.addresses.extend(addresses),
+                Ok(Err((host, error))) => {
+                    complete = false;
+                    let event = Event::Sought(Sought::NoAddress { host, error });
+                    if events.send(event).await.is_err() {
+                        tracing::trace!("control has ended");
+                    }
+                }
+                Err(_cancelled) => complete = false,
+            }
         }
         complete
     }
 }
 
-async fn addresses_of(resolver: Arc<dyn Resolve>, host: String, port: u16) -> Vec<SocketAddr> {
+/// The addresses of a name, at least one; or the name, and why there is none.
+async fn addresses_of(
+    resolver: Arc<dyn Resolve>,
+    host: String,
+    port: u16,
+) -> Result<Vec<SocketAddr>, (String, String)> {
     match timeout(LOOK_UP_TIMEOUT, resolver.look_up(&host, port)).await {
-        Ok(Ok(addresses)) => addresses.into_iter().take(MAX_ADDRESSES).collect(),
-        Ok(Err(error)) => {
-            tracing::debug!(host, %error, "a seed's name was not found");
-            Vec::new()
-        }
-        Err(_elapsed) => {
-            tracing::debug!(host, "looking up a seed's name took too long");
-            Vec::new()
-        }
+        Ok(Ok(addresses)) if addresses.is_empty() => Err((host, "it has no address".to_owned())),
+        Ok(Ok(addresses)) => Ok(addresses.into_iter().take(MAX_ADDRESSES).collect()),
+        Ok(Err(error)) => Err((host, error.to_string())),
+        Err(_elapsed) => Err((host, "looking it up took too long".to_owned())),
     }
 }
 

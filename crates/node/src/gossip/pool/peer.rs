@@ -179,6 +179,12 @@ impl Peer {
         }
     }
 
+    pub(super) fn close_saying(&self, id: LineId, code: CloseCode, words: &'static str) {
+        if let Some(line) = self.lines.iter().find(|line| line.id == id) {
+            code.close_saying(&line.connection, words);
+        }
+    }
+
     pub(super) fn close_all(&self, code: CloseCode) {
         for line in &self.lines {
             code.close(&line.connection);

@@ -94,10 +94,15 @@ fn without_its_seeds_a_node_waits_then_goes_on_alone_and_joins_later() {
     println!("alone after {took:?}");
     assert!(took > Duration::from_millis(2_900), "{took:?}");
     assert!(took < Duration::from_millis(4_500), "{took:?}");
+    let seeds = format!("seeds=\"{address}\"");
+    let told = lines(&["WARN", "no seed answered within the join timeout", &seeds]);
+    assert_eq!(told.len(), 1, "{told:#?}");
     drop(seed);
     let n1 = site.start("n1", address, &[]);
     let took = wait_for_agreement(&[&n1, &n2], 2, SOON);
     println!("found by the lone node after {took:?}");
+    let warned = lines(&["WARN", &seeds]);
+    assert_eq!(warned.len(), 1, "not again within a minute: {warned:#?}");
 }
 
 #[test]

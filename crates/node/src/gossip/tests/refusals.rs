@@ -6,9 +6,10 @@ use bytes::Bytes;
 use foca::Codec as _;
 use tokio::runtime::Runtime;
 use tollgate_cluster::ClusterName;
+use tollgate_wire::identity::Phase;
 
 use super::rig::{
-    Member, Plan, Site, anywhere, lines, unix_seconds, wait_for_agreement, wait_for_line,
+    Member, Plan, Site, anywhere, lines, unix_seconds, wait_for, wait_for_agreement, wait_for_line,
 };
 use crate::{
     certificates::{LEAF_SPAN, Validity},
@@ -31,6 +32,27 @@ fn picture(member: &Member) -> (u64, usize, u64) {
         view.members.len(),
         view.identity.generation,
     )
+}
+
+/// It says once that it is refused, and then is not active although the join timeout has passed.
+fn stays_out(refused: &Member, seed: &Member, parts: &[&str]) {
+    let address = format!("address={}", seed.address);
+    let said = [
+        "ERROR",
+        "this node is refused by its seeds and stays out of the cluster",
+        &address,
+    ];
+    let said = [&said, parts].concat();
+    wait_for_line(&said);
+    // Another round after that changes nothing.
+    let asked = ["DEBUG", "a seed was not reached", &address];
+    let before = lines(&asked).len();
+    wait_for("another round", Duration::from_secs(10), || {
+        lines(&asked).len() > before
+    });
+    assert_eq!(refused.phase(), Phase::Joining);
+    assert_eq!(refused.placed(), 0);
+    assert_eq!(lines(&said).len(), 1, "{:#?}", lines(&said));
 }
 
 /// How the other side ends a connection; it must.
@@ -56,6 +78,7 @@ fn a_node_of_another_authority() {
     let seed = format!("address={}", n1.address);
     let own = lines(&["WARN", "a seed does not take this node in", &seed]);
     assert_eq!(own.len(), 1, "{own:#?}");
+    stays_out(&alien, &n1, &["the authority"]);
     assert_eq!(before, [picture(&n1), picture(&n2)]);
 }
 
@@ -120,7 +143,7 @@ fn a_packet_whose_sender_is_not_the_node_of_the_certificate() {
     // "n2 says: n2 is leaving", from the liar.
     let mut forged = n2.view().identity.clone();
     forged.generation += 1_000;
-    forged.phase = tollgate_wire::identity::Phase::Leaving;
+    forged.phase = Phase::Leaving;
     let header = foca::Header {
         src: Gossiped(forged),
         src_incarnation: 0,
@@ -170,6 +193,8 @@ fn a_node_with_another_hash_key() {
     let own = lines(&["WARN", "a seed does not take this node in", &seed]);
     assert_eq!(own.len(), 1, "{own:#?}");
     assert_eq!(stranger.view().members.len(), 0);
+    let reason = "other cluster settings (name, slots or hash key)";
+    stays_out(&stranger, &n1, &[reason, "compare="]);
     assert_eq!(before, [picture(&n1), picture(&n2)]);
 }
 
@@ -194,5 +219,6 @@ fn another_process_with_the_name_of_a_member() {
         &remote,
     ]);
     assert_eq!(told.len(), 1, "{told:#?}");
+    stays_out(&twin, &n1, &["this node's name"]);
     assert_eq!(before, [picture(&n1), picture(&n2)]);
 }
