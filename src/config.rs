@@ -9,6 +9,7 @@ mod cluster_file;
 mod data_dir;
 mod environment;
 mod error;
+mod log_filter;
 mod node_file;
 mod policy_file;
 mod raw;

@@ -4,7 +4,10 @@
 
 use tollgate_limit::NodeId;
 
-use super::error::ConfigError;
+use super::{
+    error::ConfigError,
+    log_filter::{self, RIGHT_FORM},
+};
 
 /// The node's name; goes before `node_id` of `node.toml`.
 const NODE_ID: &str = "TOLLGATE_NODE_ID";
@@ -28,7 +31,7 @@ impl Environment {
     pub fn read() -> Result<Self, ConfigError> {
         Ok(Self {
             node_id: variable(NODE_ID)?.map(|name| node_id(&name)).transpose()?,
-            log_level: variable(LOG)?,
+            log_level: variable(LOG)?.map(log_level).transpose()?,
         })
     }
 }
@@ -39,6 +42,15 @@ fn node_id(name: &str) -> Result<NodeId, ConfigError> {
         wrong: format!("{name:?} is not a node id"),
         right: "1 to 64 characters of A-Z, a-z, 0-9, '.', '_' and '-'".to_owned(),
     })
+}
+
+fn log_level(text: String) -> Result<String, ConfigError> {
+    log_filter::check(&text).map_err(|wrong| ConfigError::Environment {
+        name: LOG,
+        wrong,
+        right: RIGHT_FORM.to_owned(),
+    })?;
+    Ok(text)
 }
 
 fn variable(name: &'static str) -> Result<Option<String>, ConfigError> {

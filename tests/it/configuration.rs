@@ -9,7 +9,7 @@ use tempfile::TempDir;
 use tollgate::config::{Environment, NodeFile, PolicyFile};
 use tollgate_limit::HashKey;
 
-use crate::harness::{run, text};
+use crate::harness::{run, text, tollgate};
 
 const SAMPLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/cluster-config");
 
@@ -213,6 +213,7 @@ fn a_mistake_in_node_toml_names_line_field_and_right_form() {
             "dns:",
         ),
         ("level = \"info\"", "level = \"a=b=c\"", "debug"),
+        ("level = \"info\"", "level = \"loud\"", "write \"off\""),
     ] {
         assert!(right.contains(sound), "the sample has no {sound}");
         fs::write(&file, right.replace(sound, mistaken)).unwrap();
@@ -237,6 +238,21 @@ fn a_node_with_a_wrong_file_exits_with_two_and_binds_nothing() {
         text(&output.stderr)
     );
     assert!(!folder.path().join("data").exists());
+}
+
+#[test]
+fn a_word_that_is_no_level_does_not_silence_the_log() {
+    let output = tollgate()
+        .args(["node", "--config", "/nonexistent/node.toml"])
+        .env("TOLLGATE_LOG", "loud")
+        .output()
+        .unwrap();
+    let told = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        told.contains("TOLLGATE_LOG: \"loud\" is not a level; write \"off\""),
+        "{told}"
+    );
 }
 
 #[test]

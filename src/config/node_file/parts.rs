@@ -14,6 +14,7 @@ use super::{
 use crate::config::{
     DEFAULTS,
     error::ConfigError,
+    log_filter::{self, RIGHT_FORM},
     raw::Whole,
     source::{Source, read_text},
 };
@@ -191,15 +192,9 @@ pub(super) fn log_settings(
         }
     };
     let level = raw.and_then(|table| table.level.as_ref());
-    if let Some(level) = level
-        && level
-            .get_ref()
-            .parse::<tracing_subscriber::EnvFilter>()
-            .is_err()
-    {
-        let wrong = format!("{:?} is not a level", level.get_ref());
-        let right = "write \"error\", \"warn\", \"info\", \"debug\" or \"trace\"";
-        return Err(source.mistake(&level.span(), "log.level", wrong, right));
+    if let Some(level) = level {
+        log_filter::check(level.get_ref())
+            .map_err(|wrong| source.mistake(&level.span(), "log.level", wrong, RIGHT_FORM))?;
     }
     Ok(LogSettings {
         format,
