@@ -19,7 +19,7 @@ pub(crate) struct Arguments {
 /// How to measure.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct BenchOptions {
-    /// The `tollgate` program; without one beside this program, only the yardsticks are measured
+    /// The `tollgate` program, unless it stands beside this one
     #[arg(long)]
     pub(crate) program: Option<PathBuf>,
     /// What to measure

@@ -15,7 +15,7 @@ use crate::{
     children::Server,
     cluster::{self, Cluster},
     processor::Cores,
-    report::{self, Findings},
+    report::Findings,
     rounds::{self, Contestant, Load, Subject},
     yardstick::{self, Listening},
 };
@@ -50,7 +50,7 @@ async fn measure(
     cores: &Cores,
 ) -> anyhow::Result<Vec<rounds::Measurement>> {
     let scratch = TempDir::new()?;
-    let program = program(options)?;
+    let program = program(options, &env::current_exe()?.with_file_name("tollgate"))?;
     let clusters = match &program {
         Some(program) => Some(Clusters::start(cores, program, scratch.path()).await?),
         None => None,
@@ -60,23 +60,21 @@ async fn measure(
     rounds::run(&contestants, options).await
 }
 
-/// The program to measure: as told, else beside this one, else none.
-fn program(options: &BenchOptions) -> anyhow::Result<Option<PathBuf>> {
+/// The program to measure: as told, else the one beside this; none if only yardsticks are wanted.
+fn program(options: &BenchOptions, beside: &Path) -> anyhow::Result<Option<PathBuf>> {
     if options.scope == Scope::Yardsticks {
         return Ok(None);
     }
     if let Some(program) = &options.program {
         return Ok(Some(program.clone()));
     }
-    let beside = env::current_exe()?.with_file_name("tollgate");
-    if beside.exists() {
-        return Ok(Some(beside));
-    }
-    report::say(&format!(
-        "{} is not there: only yardsticks are measured",
+    anyhow::ensure!(
+        beside.exists(),
+        "{} is not there; build it with `cargo build --release -p tollgate`, or name it with \
+         --program, or measure the yardsticks alone with --scope yardsticks",
         beside.display()
-    ));
-    Ok(None)
+    );
+    Ok(Some(beside.to_owned()))
 }
 
 /// One node alone, and two nodes with keys of each.
@@ -261,4 +259,33 @@ fn loaded_and_lone(
         contestant(loaded, processes.to_vec(), Load::Quic(load)),
         contestant(lone, processes.to_vec(), Load::Quic(one_at_a_time)),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use clap::Parser as _;
+
+    use super::program;
+    use crate::arguments::Arguments;
+
+    #[test]
+    fn only_who_asks_for_yardsticks_alone_gets_them() {
+        let options = |arguments: &[&str]| {
+            let all = ["tollgate-bench"].iter().chain(arguments);
+            Arguments::try_parse_from(all).unwrap().bench
+        };
+        let nowhere = Path::new("/nonexistent/tollgate");
+        let error = program(&options(&["--smoke"]), nowhere).unwrap_err();
+        assert!(
+            error
+                .to_string()
+                .contains("cargo build --release -p tollgate")
+        );
+        let alone = program(&options(&["--scope", "yardsticks"]), nowhere).unwrap();
+        assert_eq!(alone, None);
+        let there = std::env::current_exe().unwrap();
+        assert_eq!(program(&options(&[]), &there).unwrap(), Some(there));
+    }
 }
