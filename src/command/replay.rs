@@ -53,7 +53,7 @@ pub(super) async fn run(arguments: ReplayArguments) -> Result<Exit, Failure> {
     } else {
         output::line(report.table(elapsed))?;
     }
-    Ok(Exit::Done)
+    report.exit(&arguments.log.display())
 }
 
 /// What all lanes share.

@@ -2,6 +2,9 @@
 //!
 //! Bounds: [`MAX_CLIENTS`] clients are told apart, [`MAX_MESSAGES`] messages of errors are kept.
 
+#[cfg(test)]
+mod tests;
+
 use std::{
     collections::{BTreeMap, HashMap},
     fmt,
@@ -10,7 +13,10 @@ use std::{
 
 use serde::Serialize;
 
-use crate::{command::answers::CheckAnswer, output::Table};
+use crate::{
+    command::{Exit, Failure, answers::CheckAnswer},
+    output::Table,
+};
 
 /// Clients that are told apart; what is refused to more is in the sums alone.
 const MAX_CLIENTS: usize = 1 << 20;
@@ -37,6 +43,8 @@ struct Totals {
     refused: u64,
     errors: u64,
     degraded: u64,
+    /// Admitted since no limit of the policy applied.
+    no_limit_applied: u64,
 }
 
 #[derive(Clone, Copy, Debug, Default, Serialize)]
@@ -85,6 +93,7 @@ impl Report {
         self.totals.admitted += u64::from(answer.allowed);
         self.totals.refused += u64::from(!answer.allowed);
         self.totals.degraded += u64::from(answer.limits.iter().any(|limit| limit.degraded));
+        self.totals.no_limit_applied += u64::from(answer.limits.is_empty());
         for limit in &answer.limits {
             let count = self.limits.entry(limit.name.clone()).or_default();
             count.admitted += u64::from(limit.allowed);
@@ -117,6 +126,7 @@ impl Report {
         self.totals.refused += other.totals.refused;
         self.totals.errors += other.totals.errors;
         self.totals.degraded += other.totals.degraded;
+        self.totals.no_limit_applied += other.totals.no_limit_applied;
         for (name, theirs) in other.limits {
             let count = self.limits.entry(name).or_default();
             count.admitted += theirs.admitted;
@@ -134,6 +144,23 @@ impl Report {
                 self.messages.push(message);
             }
         }
+    }
+
+    /// How the program exits after the replay of that log.
+    pub(super) fn exit(&self, log: &impl fmt::Display) -> Result<Exit, Failure> {
+        let Totals { sent, errors, .. } = self.totals;
+        if sent == 0 {
+            return Err(Failure::Usage(format!(
+                "{log}: no line is one of an access log; write the common or combined form of \
+                 Apache and nginx"
+            )));
+        }
+        if errors > 0 {
+            return Err(Failure::Runtime(format!(
+                "{errors} of {sent} checks were not answered"
+            )));
+        }
+        Ok(Exit::Done)
     }
 
     /// The report for a program.
@@ -194,6 +221,10 @@ impl Report {
             ("degraded", self.totals.degraded),
         ] {
             table.row([name.to_owned(), shown(count)]);
+        }
+        if self.totals.no_limit_applied > 0 {
+            let count = shown(self.totals.no_limit_applied);
+            table.row(["no limit applied".to_owned(), count]);
         }
         if self.unreadable > 0 {
             table.row(["unreadable lines".to_owned(), shown(self.unreadable)]);
