@@ -61,6 +61,7 @@ pub(super) struct ClusterAnswer {
     #[serde(rename = "self")]
     pub(super) this: String,
     pub(super) placement: String,
+    pub(super) policies: String,
     pub(super) members: Vec<MemberAnswer>,
 }
 
@@ -75,6 +76,7 @@ pub(super) struct MemberAnswer {
     pub(super) weight: u64,
     pub(super) slots: u64,
     pub(super) placement: Option<String>,
+    pub(super) policies: Option<String>,
 }
 
 impl ClusterAnswer {
@@ -84,5 +86,41 @@ impl ClusterAnswer {
             .iter()
             .filter(|member| member.phase == "active")
             .count()
+    }
+
+    /// The members that told of other policies than this one's.
+    pub(super) fn with_other_policies(&self) -> Vec<&str> {
+        let differs = |member: &&MemberAnswer| {
+            let told = member.policies.as_ref();
+            told.is_some_and(|policies| *policies != self.policies)
+        };
+        let differing = self.members.iter().filter(differs);
+        differing.map(|member| member.id.as_str()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::ClusterAnswer;
+
+    #[test]
+    fn members_whose_policies_differ_are_named_and_unknown_ones_are_not() {
+        let member = |id: &str, policies: Option<&str>| {
+            json!({
+                "id": id, "phase": "active", "reachable": true, "peer": "127.0.0.1:1",
+                "api": "127.0.0.1:2", "weight": 1, "slots": 1, "placement": "p",
+                "policies": policies,
+            })
+        };
+        let members = [
+            member("n1", Some("a")),
+            member("n2", Some("b")),
+            member("n3", None),
+        ];
+        let answer = json!({"self": "n1", "placement": "p", "policies": "a", "members": members});
+        let cluster: ClusterAnswer = serde_json::from_value(answer).unwrap();
+        assert_eq!(cluster.with_other_policies(), ["n2"]);
     }
 }

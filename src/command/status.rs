@@ -35,12 +35,21 @@ pub(super) async fn run(arguments: StatusArguments) -> Result<Exit, Failure> {
         Failure::Runtime(format!("the node's answer is not understood: {error}"))
     })?;
     output::line(format_args!(
-        "as {} sees it: {} active, placement {}",
+        "as {} sees it: {} active, placement {}, policies {}",
         cluster.this,
         cluster.active(),
-        cluster.placement
+        cluster.placement,
+        cluster.policies
     ))?;
     output::line(members(&cluster))?;
+    let others = cluster.with_other_policies();
+    if !others.is_empty() {
+        output::line(format_args!(
+            "\nthe policies differ: {} does not have those of {}",
+            others.join(", "),
+            cluster.this
+        ))?;
+    }
     Ok(Exit::Done)
 }
 
@@ -55,7 +64,12 @@ fn members(cluster: &ClusterAnswer) -> Table {
         "peer",
         "http",
         "placement",
+        "policies",
     ]);
+    let known = |fingerprint: &Option<String>| {
+        let unknown = || "unknown".to_owned();
+        fingerprint.clone().unwrap_or_else(unknown)
+    };
     for member in &cluster.members {
         let reachable = if member.reachable { "yes" } else { "no" };
         table.row([
@@ -66,10 +80,8 @@ fn members(cluster: &ClusterAnswer) -> Table {
             member.weight.to_string(),
             member.peer.to_string(),
             member.api.to_string(),
-            member
-                .placement
-                .clone()
-                .unwrap_or_else(|| "unknown".to_owned()),
+            known(&member.placement),
+            known(&member.policies),
         ]);
     }
     table
