@@ -47,14 +47,17 @@ pub(super) async fn run(arguments: DevArguments) -> Result<Exit, Failure> {
                 children.end().await;
                 return Err(failed(layout, &reason.to_string()));
             }
-            Event::Died(_) if arguments.base_port == 0 && attempt < MAX_ATTEMPTS => {
+            Event::Died(ended)
+                if arguments.base_port == 0
+                    && attempt < MAX_ATTEMPTS
+                    && !ended.was_misconfigured() =>
+            {
                 children.end().await;
                 attempt += 1;
             }
             Event::Died(ended) => {
                 children.end().await;
-                let last = layout.last_log_line(&ended.id);
-                return Err(failed(layout, &format!("{ended} while starting: {last}")));
+                return Err(died(layout, &ended));
             }
             Event::Stopped => {
                 children.end().await;
@@ -94,10 +97,37 @@ async fn watch(layout: Layout, mut children: Children, mut stop: Stop) -> Result
             },
             () = stop.asked() => {
                 children.end().await;
+                keep_if_used(layout);
                 return Ok(Exit::Done);
             }
         }
     }
+}
+
+/// Leaves the files of a cluster whose nodes have ended to those that were started by hand.
+fn keep_if_used(layout: Layout) {
+    let running = layout.still_running().join(", ");
+    if !running.is_empty() {
+        let folder = layout.keep();
+        output::note(format_args!(
+            "{running} still runs, started by hand: the files stay in {}",
+            folder.display()
+        ));
+    }
+}
+
+/// A node that ended while starting, with all that it said of it.
+fn died(layout: Layout, ended: &Ended) -> Failure {
+    let words = layout.last_words(&ended.id);
+    let reason = format!("{ended} while starting: {words}\n");
+    if !ended.was_misconfigured() {
+        return failed(layout, reason.trim_end());
+    }
+    let folder = layout.keep();
+    Failure::Usage(format!(
+        "{reason}the nodes' files are in {}",
+        folder.display()
+    ))
 }
 
 /// A failure that leaves the nodes' logs to be read.

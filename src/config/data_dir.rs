@@ -73,6 +73,13 @@ impl DataDir {
         }
     }
 
+    /// Whether a process holds the folder; one that is not there is not held.
+    #[must_use]
+    pub fn is_held(path: &Path) -> bool {
+        let held = |lock: File| matches!(lock.try_lock(), Err(TryLockError::WouldBlock));
+        File::open(path.join(LOCK)).is_ok_and(held)
+    }
+
     /// The name that was made for the node; made from `random` the first time.
     ///
     /// # Errors
@@ -165,9 +172,13 @@ mod tests {
     #[test]
     fn one_process_holds_a_folder() {
         let folder = tempfile::tempdir().unwrap();
-        let _first = DataDir::open(folder.path()).unwrap();
+        let first = DataDir::open(folder.path()).unwrap();
         let second = DataDir::open(folder.path());
         assert!(matches!(second, Err(DataDirError::InUse { .. })));
+        assert!(DataDir::is_held(folder.path()));
+        drop(first);
+        assert!(!DataDir::is_held(folder.path()));
+        assert!(!DataDir::is_held(&folder.path().join("none")));
     }
 
     #[test]

@@ -26,6 +26,34 @@ fn it_ends_its_nodes_and_removes_its_files() {
 }
 
 #[test]
+fn it_leaves_the_files_to_a_node_that_was_started_by_hand() {
+    let mut cluster = cluster();
+    let folder = cluster.folder.clone();
+    let process_id = cluster.nodes[1].pid;
+    send_signal(process_id, Signal::Kill);
+    // It holds its lock and ports until it is gone from the list of processes.
+    let process = std::path::PathBuf::from(format!("/proc/{process_id}"));
+    until("n2 is gone", LEAVE, || (!process.exists()).then_some(()));
+    cluster.restart(1);
+    let mut node = cluster.node(1);
+    until("n2 answers again", LEAVE, || node.get("/livez").ok());
+    assert_eq!(cluster.end(), Some(0));
+    assert!(folder.join("n2.toml").exists());
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn a_node_that_refuses_its_file_is_quoted_whole() {
+    let output = run(&["dev", "--base-port", "0", "--json", "--max-memory-mb", "0"]);
+    let told = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{told}");
+    assert!(told.contains("max_memory_mb: 0 is out of range"), "{told}");
+    assert!(told.contains("| max_memory_mb = 0\n"), "{told}");
+    let (_, folder) = told.trim_end().rsplit_once("files are in ").unwrap();
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
 fn its_nodes_leave_when_it_is_killed() {
     let cluster = cluster();
     send_signal(cluster.process_id(), Signal::Kill);
@@ -52,7 +80,7 @@ fn a_node_that_is_told_to_end_leaves_and_the_commands_see_it() {
     );
     let status = run(&["status", "--to", url]);
     assert!(
-        text(&status.stdout).contains("2 active"),
+        text(&status.stdout).contains("2 active") && text(&status.stdout).contains("policies\n"),
         "{}",
         text(&status.stdout)
     );

@@ -22,6 +22,7 @@ struct AnnouncedNode<'a> {
     http: String,
     quic: String,
     config: String,
+    log: String,
 }
 
 /// Prints addresses, process ids and a first check to try.
@@ -33,6 +34,7 @@ pub(super) fn announce(layout: &Layout, children: &Children, json: bool) -> Resu
         http: format!("http://{}", node.ports.http),
         quic: node.ports.quic.to_string(),
         config: node.config.display().to_string(),
+        log: node.log.display().to_string(),
     });
     let announcement = Announcement {
         dir: layout.folder().to_string(),
@@ -66,6 +68,7 @@ fn text(announcement: &Announcement<'_>) -> String {
         "{table}\n\nThe cluster is ready. Ask it:\n\n  \
          curl -i {first}/v1/check -H 'content-type: application/json' \
          -d '{{\"attributes\": {{\"ip\": \"203.0.113.7\"}}}}'\n\n\
-         Ctrl-C ends all nodes."
+         The nodes' logs are {dir}/*.log. Ctrl-C ends all nodes.",
+        dir = announcement.dir
     )
 }

@@ -23,6 +23,9 @@ use crate::command::Failure;
 /// How long a node may take to leave before it is killed.
 const LEAVE_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// The exit code of a node whose configuration is wrong.
+const USAGE: i32 = 2;
+
 /// All nodes that were started.
 #[derive(Debug)]
 pub(super) struct Children {
@@ -46,6 +49,13 @@ impl fmt::Display for Ended {
             Some(status) => write!(f, ": {status}"),
             None => Ok(()),
         }
+    }
+}
+
+impl Ended {
+    /// Whether what it was told is wrong: it would end so again.
+    pub(super) fn was_misconfigured(&self) -> bool {
+        self.status.and_then(|status| status.code()) == Some(USAGE)
     }
 }
 

@@ -1,8 +1,12 @@
 //! The files of a development cluster: certificates, policies and one configuration for each node.
 
+#[cfg(test)]
+mod tests;
+
 use std::{
     fs,
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 use tempfile::TempDir;
@@ -16,13 +20,15 @@ use crate::{
         Failure, certs,
         files::{self, Readers},
     },
-    config::PolicyFile,
+    config::{DEFAULTS, DataDir, PolicyFile},
 };
 
 /// The policies where none are named.
 const SAMPLE_POLICIES: &str = include_str!("sample_policies.toml");
 /// The client that certificates are made for too.
 const CLIENT: &str = "client";
+/// What the program's own errors start with.
+const ERROR: &str = "tollgate:";
 
 /// A development cluster's folder, removed when it is dropped, and its nodes.
 #[derive(Debug)]
@@ -77,20 +83,46 @@ impl Layout {
         self.folder.path().display()
     }
 
-    /// The last line that a node has logged.
-    pub(super) fn last_log_line(&self, id: &str) -> String {
+    /// What a node said last: its error with all of its lines, if there is one.
+    pub(super) fn last_words(&self, id: &str) -> String {
         let log = fs::read_to_string(self.folder.path().join(format!("{id}.log")));
-        let log = log.unwrap_or_default();
-        log.lines()
-            .last()
-            .unwrap_or("nothing was logged")
-            .to_owned()
+        last_words(&log.unwrap_or_default())
+    }
+
+    /// The nodes whose data folders are held by a process.
+    pub(super) fn still_running(&self) -> Vec<&str> {
+        let held = |node: &&NodePlan| DataDir::is_held(&self.folder.path().join(&node.id));
+        let running = self.nodes.iter().filter(held);
+        running.map(|node| node.id.as_str()).collect()
     }
 
     /// Leaves the folder where it is.
     pub(super) fn keep(self) -> PathBuf {
         self.folder.keep()
     }
+}
+
+/// The lines of a log from its last error on, else its last line.
+fn last_words(log: &str) -> String {
+    let lines: Vec<_> = log.lines().collect();
+    let error = lines.iter().rposition(|line| line.starts_with(ERROR));
+    let from = error.unwrap_or_else(|| lines.len().saturating_sub(1));
+    let words = lines.get(from..).unwrap_or_default().join("\n");
+    match words.strip_prefix(ERROR).unwrap_or(&words).trim() {
+        "" => "nothing was logged".to_owned(),
+        words => words.to_owned(),
+    }
+}
+
+/// How long nodes wait for an owner: as told, and less than by default where the deadline is shorter.
+fn forward_timeout(arguments: &DevArguments) -> Option<Duration> {
+    let default = Duration::from_millis(DEFAULTS.forward_timeout_ms);
+    let short = arguments
+        .check_deadline
+        .filter(|deadline| *deadline < default);
+    // The other half is for what is decided without the owner.
+    let fitting = short.map(|deadline| (deadline / 2).max(Duration::from_millis(1)));
+    arguments.forward_timeout.or(fitting)
 }
 
 /// Checks the policies before any node is started.
@@ -118,7 +150,7 @@ fn node_file(node: &NodePlan, nodes: &[NodePlan], arguments: &DevArguments) -> S
         seeds = seeds.join(", "),
     );
     let deadline = arguments.check_deadline.map(|span| span.as_millis());
-    let forward = arguments.forward_timeout.map(|span| span.as_millis());
+    let forward = forward_timeout(arguments).map(|span| span.as_millis());
     let memory = arguments.max_memory_mb.map(u128::from);
     for (name, value) in [
         ("check_deadline_ms", deadline),
