@@ -33,6 +33,11 @@ pub(super) const HASH_KEY: &str = "hash.key";
 /// The cluster's file.
 pub(super) const CLUSTER_FILE: &str = "cluster.toml";
 
+/// All that belongs to a new cluster.
+const CLUSTER_FILES: [&str; 4] = [AUTHORITY_CERTIFICATE, AUTHORITY_KEY, HASH_KEY, CLUSTER_FILE];
+/// The shortest that a certificate may be valid.
+const MIN_SPAN: Duration = Duration::from_secs(1);
+
 pub(super) fn init(arguments: &CertsInitArguments) -> Result<Exit, Failure> {
     let cluster = ClusterName::new(&arguments.cluster).ok_or_else(|| {
         let form = "1 to 63 characters of a-z, 0-9 and '-'";
@@ -41,8 +46,9 @@ pub(super) fn init(arguments: &CertsInitArguments) -> Result<Exit, Failure> {
             arguments.cluster
         ))
     })?;
+    check_span(arguments.valid_for)?;
     make_cluster(&arguments.out, &cluster, arguments.valid_for)?;
-    for name in [AUTHORITY_CERTIFICATE, AUTHORITY_KEY, HASH_KEY, CLUSTER_FILE] {
+    for name in CLUSTER_FILES {
         output::line(arguments.out.join(name).display())?;
     }
     output::note(
@@ -58,6 +64,7 @@ pub(super) fn make_cluster(
     valid_for: Option<Duration>,
 ) -> Result<Authority, Failure> {
     files::make_folder(folder)?;
+    files::refuse_existing(CLUSTER_FILES.iter().map(|name| folder.join(name)))?;
     let authority = Authority::new(cluster, validity(valid_for.unwrap_or(AUTHORITY_SPAN)));
     let authority = authority.map_err(|error| failed(&error))?;
     let Pem { certificate, key } = authority.pem();
@@ -78,6 +85,7 @@ pub(super) fn make_cluster(
 }
 
 pub(super) fn issue(arguments: &CertsIssueArguments) -> Result<Exit, Failure> {
+    check_span(arguments.valid_for)?;
     let authority = Authority::from_pem(&Pem {
         certificate: files::read(&arguments.authority.join(AUTHORITY_CERTIFICATE))?,
         key: files::read(&arguments.authority.join(AUTHORITY_KEY))?,
@@ -128,9 +136,21 @@ fn write_pem(folder: &Path, name: &str, pem: &Pem) -> Result<[PathBuf; 2], Failu
     files::make_folder(folder)?;
     let certificate = folder.join(format!("{name}.pem"));
     let key = folder.join(format!("{name}.key"));
+    files::refuse_existing([&certificate, &key])?;
     files::write_new(&key, &pem.key, Readers::Owner)?;
     files::write_new(&certificate, &pem.certificate, Readers::Anyone)?;
     Ok([certificate, key])
+}
+
+/// Refuses a certificate that would have expired when it is made.
+fn check_span(valid_for: Option<Duration>) -> Result<(), Failure> {
+    match valid_for {
+        Some(span) if span < MIN_SPAN => Err(Failure::Usage(format!(
+            "--valid-for: a certificate is valid for whole seconds; write {} s or longer, such as 90d",
+            MIN_SPAN.as_secs()
+        ))),
+        Some(_) | None => Ok(()),
+    }
 }
 
 fn validity(span: Duration) -> Validity {

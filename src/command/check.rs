@@ -1,5 +1,7 @@
 //! `tollgate check`: one check, for people and scripts.
 
+use std::collections::HashSet;
+
 use http::StatusCode;
 
 use super::{
@@ -13,6 +15,13 @@ use crate::{
 };
 
 pub(super) async fn run(arguments: CheckArguments) -> Result<Exit, Failure> {
+    let mut names = HashSet::new();
+    for (name, _) in &arguments.attributes {
+        if !names.insert(name.as_str()) {
+            let right = "write each attribute once";
+            return Err(Failure::Usage(format!("{name:?} stands twice; {right}")));
+        }
+    }
     let mut body = CheckBody::new(&arguments.policy, arguments.attributes);
     body.cost = arguments.cost;
     body.peek = arguments.peek;

@@ -31,6 +31,23 @@ pub(super) fn write_new(path: &Path, text: &str, readers: Readers) -> Result<(),
     written.map_err(|error| Failure::Usage(format!("{}: {error}", path.display())))
 }
 
+/// Refuses if one of the files is there: either all of them are written or none.
+pub(super) fn refuse_existing(
+    paths: impl IntoIterator<Item = impl AsRef<Path>>,
+) -> Result<(), Failure> {
+    for path in paths {
+        let path = path.as_ref();
+        // A link that leads nowhere is in the way too.
+        if path.symlink_metadata().is_ok() {
+            return Err(Failure::Usage(format!(
+                "{}: is there already; nothing is overwritten",
+                path.display()
+            )));
+        }
+    }
+    Ok(())
+}
+
 /// Makes a folder and those above it, if they are not there.
 pub(super) fn make_folder(path: &Path) -> Result<(), Failure> {
     let made = fs::create_dir_all(path);

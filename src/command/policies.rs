@@ -20,6 +20,12 @@ pub(super) fn check(arguments: &PoliciesCheckArguments) -> Result<Exit, Failure>
     let policies = sorted(&file.policies);
     let limits: usize = policies.iter().map(|(_, limits)| limits.len()).sum();
     let path = arguments.file.display();
+    if limits == 0 {
+        output::line(format_args!(
+            "{path}: valid, but without any [[limit]]: nothing is limited"
+        ))?;
+        return Ok(Exit::Done);
+    }
     output::line(format_args!(
         "{path}: valid, {limits} limits in {} policies",
         policies.len()

@@ -17,6 +17,7 @@ fn wrong_arguments_exit_with_two() {
         &["fly"][..],
         &["node"],
         &["check", "ip"],
+        &["policies", "check", "/dev/null", "ip=1", "ip=2"],
         &["check", "--to", "https://127.0.0.1:7600", "ip=1"],
         &["dev", "--nodes", "0"],
         &["dev", "--check-deadline", "7 parsecs"],
@@ -53,6 +54,11 @@ fn a_replay_without_a_node_counts_errors() {
     let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     let counts = ["sent", "admitted", "errors", "unreadable"].map(|name| &report[name]);
     assert_eq!(counts, [2, 0, 2, 1], "{report}");
+    assert_eq!(output.status.code(), Some(3), "nothing was answered");
+    fs::write(&log, "not a line of a log\n").unwrap();
+    let none = run(&["replay", "--log", &log.display().to_string()]);
+    assert_eq!(none.status.code(), Some(2));
+    assert!(text(&none.stderr).contains("no line is one of an access log"));
 }
 
 #[test]
@@ -86,6 +92,57 @@ fn certificates_are_made_once_and_keys_are_private() {
             .mode();
         assert_eq!(mode & 0o077, 0, "{name} is readable by others");
     }
+}
+
+#[test]
+fn certs_leave_no_half_set_of_files() {
+    for there in ["authority.pem", "authority.key", "hash.key", "cluster.toml"] {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join(there), "mine").unwrap();
+        let path = folder.path().display().to_string();
+        let output = run(&["certs", "init", "--cluster", "demo", "--out", &path]);
+        assert_eq!(output.status.code(), Some(2), "{there}");
+        let told = text(&output.stderr);
+        assert!(
+            told.contains(&format!(
+                "{there}: is there already; nothing is overwritten"
+            )),
+            "{told}"
+        );
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "{there}");
+    }
+}
+
+#[test]
+fn a_certificate_that_is_never_valid_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().display().to_string();
+    let init = ["certs", "init", "--cluster", "demo", "--out", &path];
+    assert_eq!(code(&[&init[..], &["--valid-for", "0s"]].concat()), Some(2));
+    assert_eq!(code(&init), Some(0));
+    let issue = ["certs", "issue", "--node", "n1", "--authority", &path];
+    let output = run(&[&issue[..], &["--out", &path, "--valid-for", "0s"]].concat());
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("--valid-for"));
+    assert!(!folder.path().join("n1.pem").exists());
+}
+
+#[test]
+fn an_attribute_that_stands_twice_is_refused_before_anyone_is_asked() {
+    let output = run(&["check", "--to", NOBODY, "ip=1", "ip=2"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("\"ip\" stands twice"));
+}
+
+#[test]
+fn policies_check_says_that_there_is_no_limit() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("policies.toml");
+    fs::write(&file, "# later\n").unwrap();
+    let output = run(&["policies", "check", &file.display().to_string(), "ip=1"]);
+    assert_eq!(output.status.code(), Some(0));
+    let told = text(&output.stdout);
+    assert!(told.contains("nothing is limited"), "{told}");
 }
 
 #[test]
