@@ -140,6 +140,9 @@ impl Membership {
             decide_at: now.saturating_add(GRACE),
             vetoed: false,
         });
+        if peer.identity.phase == Phase::Leaving {
+            return;
+        }
         self.tell(Change::MemberDoubted(identity.node.clone()));
     }
 
@@ -167,10 +170,14 @@ impl Membership {
             };
             let veto_ends = peer.last_heard.map(|heard| heard.saturating_add(VETO));
             match veto_ends.filter(|veto_ends| now < *veto_ends) {
-                None => gone.push(node.clone()),
+                None if peer.identity.phase == Phase::Leaving => {
+                    gone.push((node.clone(), Gone::Left));
+                }
+                None => gone.push((node.clone(), Gone::Down)),
                 Some(veto_ends) => {
                     doubt.decide_at = veto_ends;
-                    if !std::mem::replace(&mut doubt.vetoed, true) {
+                    let told = std::mem::replace(&mut doubt.vetoed, true);
+                    if !told && peer.identity.phase != Phase::Leaving {
                         vetoed.push(node.clone());
                     }
                 }
@@ -179,8 +186,8 @@ impl Membership {
         for node in vetoed {
             self.tell(Change::MemberVetoed(node));
         }
-        for node in gone {
-            self.remove(&node, Gone::Down);
+        for (node, why) in gone {
+            self.remove(&node, why);
         }
     }
 

@@ -15,9 +15,9 @@ pub enum Change {
         /// What it is.
         is: Identity,
     },
-    /// Gossip says down; the member keeps its slots for the grace.
+    /// Gossip says down, and the member was not leaving; it keeps its slots for the grace.
     MemberDoubted(NodeId),
-    /// The grace is over, but datagrams come from the member: it keeps its slots.
+    /// The grace is over, but datagrams come from the member, which was not leaving: it keeps its slots.
     MemberVetoed(NodeId),
     /// A doubted or vetoed member is up again, as it was.
     MemberBack(NodeId),
@@ -43,6 +43,8 @@ pub enum Change {
 pub enum Gone {
     /// Gossip says that it is down, and nothing was heard of it.
     Down,
+    /// It was leaving when gossip said down: a planned end.
+    Left,
     /// Another node, newer or there, has its address.
     AddressTaken,
 }

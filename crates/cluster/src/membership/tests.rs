@@ -146,6 +146,24 @@ fn down_moves_slots_after_the_grace() {
 }
 
 #[test]
+fn a_member_that_says_goodbye_has_left_and_is_not_doubted_aloud() {
+    let mut membership = Membership::new(identity(1));
+    membership.handle_up(at(0), identity(2));
+    membership.handle_up(at(0), with_phase(2, Phase::Leaving));
+    changes(&mut membership);
+    membership.handle_heard(at(10), &name(2));
+    membership.handle_down(at(10), &with_phase(2, Phase::Leaving));
+    membership.handle_timeout(at(310));
+    assert_eq!(changes(&mut membership), []);
+    membership.handle_timeout(at(1_010));
+    let left = Change::MemberGone {
+        was: with_phase(2, Phase::Leaving),
+        why: Gone::Left,
+    };
+    assert_eq!(changes(&mut membership), [left]);
+}
+
+#[test]
 fn a_member_that_comes_back_within_the_grace_keeps_its_slots() {
     let mut membership = three();
     membership.handle_down(at(100), &identity(2));

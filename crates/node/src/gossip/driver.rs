@@ -26,6 +26,7 @@ use super::{
     events::{Command, Event},
     identity::Gossiped,
     joiner::{Joiner, JoinerStart},
+    once_a_minute::OnceAMinute,
     pool::Pool,
     publisher::{Published, Publisher},
     timers::Timers,
@@ -69,6 +70,7 @@ pub(super) struct Driver {
     copying: BTreeSet<NodeId>,
     /// Nodes with other cluster settings that the log names already.
     told_settings: BTreeSet<NodeId>,
+    told_twin: OnceAMinute,
     life: Life,
 }
 
@@ -127,6 +129,7 @@ impl Driver {
             unpublished: false,
             copying: BTreeSet::new(),
             told_settings: BTreeSet::new(),
+            told_twin: OnceAMinute::default(),
             life: Life::Member,
         };
         (driver, published)

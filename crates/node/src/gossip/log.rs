@@ -23,6 +23,7 @@ pub(super) fn tell(change: &Change) {
         Change::MemberGone { was, why } => {
             let why = match why {
                 Gone::Down => "down",
+                Gone::Left => "left",
                 Gone::AddressTaken => "address taken",
             };
             tracing::info!(node_id = %was.node, why, "a member is gone");

@@ -37,6 +37,8 @@ pub(super) struct Pool {
     events: mpsc::Sender<Event>,
     peers: BTreeMap<NodeId, Peer>,
     lines_made: u64,
+    /// Whether this node is leaving: what others then close is no fault.
+    leaving: bool,
 }
 
 /// A packet to be sent.
@@ -54,7 +56,13 @@ impl Pool {
             events,
             peers: BTreeMap::new(),
             lines_made: 0,
+            leaving: false,
         }
+    }
+
+    /// From now on nobody is missed who takes nothing from this node.
+    pub(super) const fn leave(&mut self) {
+        self.leaving = true;
     }
 
     /// Takes in a connection, and sends what waited for one.
@@ -103,7 +111,7 @@ impl Pool {
                 if let Some(peer) = self.peers.get_mut(node) {
                     peer.stop_dialling();
                     peer.no_dial_before = now.saturating_add(REDIAL_PAUSE);
-                    peer.tell(node, error.may_heal(), &error);
+                    peer.tell(node, self.leaving || error.may_heal(), &error);
                 }
             }
         }
@@ -130,7 +138,7 @@ impl Pool {
             Some(CloseCode::Leaving) => return boot,
             Some(CloseCode::Refused | CloseCode::Malformed | CloseCode::Busy) => {
                 peer.no_dial_before = now.saturating_add(REDIAL_PAUSE);
-                peer.tell(&line.node, may_heal(error), error);
+                peer.tell(&line.node, self.leaving || may_heal(error), error);
             }
             Some(CloseCode::Replaced) | None => {}
         }

@@ -115,6 +115,7 @@ impl Driver {
     pub(super) fn leave(&mut self, now: Nanos, done: oneshot::Sender<()>) {
         if matches!(self.life, Life::Member) {
             self.life = Life::Leaving;
+            self.pool.leave();
             self.enter(Phase::Leaving);
         }
         self.settle(now);
@@ -127,11 +128,32 @@ impl Driver {
         if let Err(error) = self.foca.leave_cluster(&mut self.outbox) {
             tracing::debug!(%error, "the goodbye was not told");
         }
+        self.pool.leave();
         self.life = Life::Departing {
             left: GOODBYES,
             next: now.saturating_add(GOODBYE_PAUSE),
             done: Some(done),
         };
+    }
+
+    /// Tells of another process with this node's name. An earlier boot of this node has an earlier
+    /// generation, or this node's address.
+    pub(super) fn notice_twin(&mut self, now: Nanos, heard: &Identity) {
+        let own = self.membership.own();
+        let is_twin = heard.node == own.node
+            && heard.boot != own.boot
+            && heard.peer != own.peer
+            && heard.generation > own.generation;
+        if is_twin && self.told_twin.is_due(now) {
+            tracing::warn!(
+                node_id = %own.node,
+                own = %own.peer,
+                own_boot = format_args!("{:016x}", own.boot.0),
+                other = %heard.peer,
+                other_boot = format_args!("{:016x}", heard.boot.0),
+                "another process uses this node's id"
+            );
+        }
     }
 
     /// Says the next goodbye when it is time; after the last the connections are closed.

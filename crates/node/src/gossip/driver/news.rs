@@ -80,6 +80,7 @@ impl Driver {
         if identity.phase == Phase::Active {
             self.joiner.handle_active_known(now);
         }
+        self.notice_twin(now, &identity);
         self.membership.handle_up(now, identity);
     }
 

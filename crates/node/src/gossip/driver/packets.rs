@@ -180,6 +180,9 @@ impl Driver {
         let is_own = |member: &&Member<Gossiped>| {
             member.id().0.node == own.node || member.id().0.peer == own.peer
         };
+        for member in members.iter().filter(is_up) {
+            self.notice_twin(now, &member.id().0);
+        }
         let newest_own = members
             .iter()
             .filter(is_own)

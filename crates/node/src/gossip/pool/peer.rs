@@ -191,9 +191,10 @@ impl Peer {
         }
     }
 
-    /// One line for each time that a node stops being reachable for a reason that waiting does not cure.
-    pub(super) fn tell(&mut self, node: &NodeId, may_heal: bool, error: &impl std::fmt::Display) {
-        if may_heal || self.told {
+    /// One line for each time that a node stops being reachable, unless that is `expected`: waiting cures it,
+    /// or this node is leaving.
+    pub(super) fn tell(&mut self, node: &NodeId, expected: bool, error: &impl std::fmt::Display) {
+        if expected || self.told {
             tracing::debug!(node_id = %node, %error, "a member was not reached");
         } else {
             self.told = true;

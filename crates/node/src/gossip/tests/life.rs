@@ -211,7 +211,10 @@ fn a_member_that_was_cut_off_comes_back_by_itself() {
 #[test]
 fn a_leaving_member_says_so_and_is_gone_at_once() {
     let site = Site::new("leaving");
-    let [n1, n2, n3] = three(&site);
+    let n1 = site.start("n1", anywhere(), &[]);
+    let n2 = site.start("leaver", anywhere(), &[n1.address]);
+    let n3 = site.start("n3", anywhere(), &[n1.address, n2.address]);
+    wait_for_agreement(&[&n1, &n2, &n3], 3, SOON);
     let runtime = tokio::runtime::Runtime::new().unwrap();
     runtime.block_on(n2.control.leave());
     assert_eq!(n2.phase(), Phase::Leaving);
@@ -222,7 +225,7 @@ fn a_leaving_member_says_so_and_is_gone_at_once() {
             .view()
             .members
             .iter()
-            .any(|m| m.node.as_str() == "n2")
+            .any(|m| m.node.as_str() == "leaver")
     };
     assert!(known(&n1) && known(&n3), "it is still a member");
     runtime.block_on(n2.control.depart());
@@ -230,6 +233,12 @@ fn a_leaving_member_says_so_and_is_gone_at_once() {
         !known(&n1) && !known(&n3)
     });
     println!("it is forgotten after {took:?}");
+    let gone = ["INFO", "a member is gone", "node_id=leaver", "why=\"left\""];
+    wait_for("the lines of both", SOON, || lines(&gone).len() == 2);
+    let doubted = lines(&["is doubted", "node_id=leaver"]);
+    assert!(doubted.is_empty(), "{doubted:#?}");
+    let warned = lines(&["WARN", "leaver"]);
+    assert!(warned.is_empty(), "{warned:#?}");
 }
 
 #[test]

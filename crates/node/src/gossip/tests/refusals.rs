@@ -222,3 +222,20 @@ fn another_process_with_the_name_of_a_member() {
     stays_out(&twin, &n1, &["this node's name"]);
     assert_eq!(before, [picture(&n1), picture(&n2)]);
 }
+
+#[test]
+fn another_process_with_the_name_of_a_member_at_another_seed() {
+    let site = Site::new("twins-apart");
+    let [n1, n2] = two(&site);
+    let twin = site.start("n1", anywhere(), &[n2.address]);
+    let told = [
+        "WARN",
+        "another process uses this node's id",
+        &format!("own={}", n1.address),
+        &format!("own_boot={:016x}", n1.identity.boot.0),
+        &format!("other={}", twin.address),
+        &format!("other_boot={:016x}", twin.identity.boot.0),
+    ];
+    wait_for_line(&told);
+    assert_eq!(lines(&told).len(), 1);
+}
