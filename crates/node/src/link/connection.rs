@@ -5,7 +5,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use quinn::{Connection, RecvStream, SendStream};
+use quinn::{Connection, ConnectionError, RecvStream, SendStream};
 use rand::{RngExt as _, SeedableRng as _, rngs::StdRng};
 use tokio::{sync::watch, task::JoinSet};
 use tollgate_cluster::Failure;
@@ -65,12 +65,12 @@ pub(crate) async fn run(
         if let Some((connection, streams)) = connected {
             backoff = FIRST_BACKOFF;
             let end = converse(&link, &connection, streams, &mut identity, &peer).await;
-            link.handle_lost();
+            link.handle_lost(end);
             CloseCode::Replaced.close(&connection);
             match end {
                 End::Gone => return,
                 End::NewAddress => continue,
-                End::Lost => {}
+                End::Lost | End::Leaving => {}
             }
         }
         let wait = backoff.mul_f64(random.random_range(0.5..1.0));
@@ -87,6 +87,7 @@ pub(crate) async fn run(
 }
 
 /// Why a conversation ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum End {
     /// The peer is no member any more.
     Gone,
@@ -94,6 +95,8 @@ enum End {
     NewAddress,
     /// The connection broke.
     Lost,
+    /// The peer leaves the cluster, or this node does.
+    Leaving,
 }
 
 type Streams = [(SendStream, RecvStream); LANES];
@@ -142,11 +145,17 @@ async fn converse(
             },
             reason = connection.closed() => {
                 debug!(peer = %peer.node, %reason, "peer connection closed");
-                return End::Lost;
+                return end_of(&reason);
             }
             _ended = tasks.join_next() => return End::Lost,
         }
     }
+}
+
+fn end_of(reason: &ConnectionError) -> End {
+    let is_planned = matches!(reason, ConnectionError::LocallyClosed)
+        || CloseCode::of(reason) == Some(CloseCode::Leaving);
+    if is_planned { End::Leaving } else { End::Lost }
 }
 
 async fn write(link: Arc<Link>, lane: usize, mut send: SendStream) {
@@ -205,7 +214,7 @@ impl Link {
         info!(peer = %self.peer, "peer connected");
     }
 
-    fn handle_lost(&self) {
+    fn handle_lost(&self, end: End) {
         let mut state = self.state.lock();
         state.connection = None;
         let turn = state.breaker.handle_lost();
@@ -220,8 +229,9 @@ impl Link {
                     .send(Heard::Failed(Failure::ConnectionLost)),
             );
         });
-        if let Some(turn) = turn {
-            self.turn(&state, turn);
+        match turn {
+            Some(turn) if end == End::Lost => self.turn(&state, turn),
+            Some(_) | None => debug!(peer = %self.peer, ?end, "peer connection ended as planned"),
         }
     }
 }

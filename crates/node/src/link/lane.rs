@@ -170,6 +170,7 @@ mod tests {
     };
 
     use super::{Lane, LaneFull, MAX_WAITING};
+    use crate::link::shapes::{MAX_SHAPES, tests::rule};
 
     fn put(lane: &Lane, id: u64, deadline: u64) -> Result<(), LaneFull> {
         let deadline = Nanos::from_millis(deadline);
@@ -214,5 +215,25 @@ mod tests {
         assert_eq!(ids(&out).len(), taken);
         assert!(out.len() < MAX_WAITING + 64);
         assert_eq!(put(&lane, 0, 10), Ok(()), "there is room again");
+    }
+
+    #[tokio::test]
+    async fn a_frame_names_each_of_its_rules_by_a_number_of_its_own() {
+        let lane = Lane::default();
+        let mut out = Vec::new();
+        for limit in 0..u64::from(MAX_SHAPES) {
+            lane.put(|writer| writer.shape(&rule(limit)).map(drop))
+                .unwrap();
+            lane.take(|| Nanos::ZERO, &mut out).await;
+        }
+        // The oldest of all and a new one, for which no number is free.
+        let mut numbers = Vec::new();
+        lane.put(|writer| {
+            numbers.push(writer.shape(&rule(0))?);
+            numbers.push(writer.shape(&rule(99_999))?);
+            Ok(())
+        })
+        .unwrap();
+        assert_eq!(numbers, [0, 1]);
     }
 }

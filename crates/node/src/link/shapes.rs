@@ -72,12 +72,12 @@ impl Shapes {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use tollgate_limit::{Nanos, OldestSlice, SlidingWindow, Window};
 
     use super::{MAX_SHAPES, Rule, Shape, Shapes};
 
-    fn rule(limit: u64) -> Rule {
+    pub(in crate::link) fn rule(limit: u64) -> Rule {
         let window = Window::new(Nanos::from_millis(1000)).unwrap();
         let oldest = OldestSlice::Weighted;
         Rule::SlidingWindow(SlidingWindow {
