@@ -64,6 +64,25 @@ fn its_nodes_leave_when_it_is_killed() {
 }
 
 #[test]
+fn an_owner_counts_what_it_decides_for_its_peer() {
+    let cluster = cluster();
+    let (mut asked, mut owner) = (cluster.node(0), cluster.node(1));
+    let mut client = 0;
+    until("n2 decides for n1", LEAVE, || {
+        client += 1;
+        asked.check(&format!("192.0.2.{}", client % 256)).ok()?;
+        let metrics = owner.get("/metrics").ok()?.text;
+        let none = "tollgate_owner_checks_total{outcome=\"decided\"} 0\n";
+        assert!(metrics.contains("tollgate_owner_checks_total{outcome=\"decided\"}"));
+        (!metrics.contains(none)).then_some(())
+    });
+    let metrics = asked.get("/metrics").unwrap().text;
+    let none = "tollgate_peer_connects_total{peer=\"n2\"} 0\n";
+    assert!(metrics.contains("tollgate_peer_connects_total{peer=\"n2\"}"));
+    assert!(!metrics.contains(none), "{metrics}");
+}
+
+#[test]
 fn a_node_that_is_told_to_end_leaves_and_the_commands_see_it() {
     let cluster = cluster();
     let url = cluster.nodes[0].http.as_str();
