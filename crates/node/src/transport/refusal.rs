@@ -204,3 +204,6 @@ const CERTIFICATE_ALERTS: [AlertDescription; 9] = [
     AlertDescription::DecryptError,
     AlertDescription::CertificateRequired,
 ];
+
+#[cfg(test)]
+mod tests;
