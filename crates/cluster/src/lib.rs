@@ -39,7 +39,7 @@ mod settle;
 
 pub use self::{
     breaker::{Breaker, Opening, PING_INTERVAL, TIMEOUTS_IN_A_ROW, Turn},
-    decided::{Decided, DecidedRing, MAX_BOOTS, MAX_RING, MIN_RING},
+    decided::{DecidedRing, MAX_RING, MIN_RING},
     fallback::{LastAnswers, MAX_LAST_ANSWERS, Substitute, UNDECIDED_RETRY_AFTER, substitute_for},
     give_back::{Acceptance, GIVE_BACK_WINDOW, GiveBackQueue, GiveBackWindow, QueueFull},
     in_flight::{Full, InFlight, MAX_IN_FLIGHT, Pending},

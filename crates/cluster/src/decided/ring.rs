@@ -1,4 +1,4 @@
-//! The latest verdicts for one entry boot: a direct-mapped ring by request number.
+//! The latest verdicts for one caller: a direct-mapped ring by request number.
 
 use smallvec::SmallVec;
 use tollgate_limit::{Nanos, Verdict};
@@ -9,7 +9,7 @@ pub const MIN_RING: usize = 256;
 /// The most places of a ring, about 8 MiB.
 pub const MAX_RING: usize = 65_536;
 
-/// The latest verdicts for one entry boot. Number n lies at n modulo the ring's size, a power of two;
+/// The latest verdicts for one caller. Number n lies at n modulo the ring's size, a power of two;
 /// the ring doubles when an entry younger than `keep` would be overwritten. It allocates when it
 /// grows, and for checks with more than one limit until each place had one.
 #[derive(Debug)]
@@ -71,12 +71,6 @@ impl DecidedRing {
     #[must_use]
     pub fn is_idle(&self, now: Nanos) -> bool {
         now.saturating_sub(self.last_used) > self.keep
-    }
-
-    /// When something was recorded last.
-    #[must_use]
-    pub const fn last_used(&self) -> Nanos {
-        self.last_used
     }
 
     /// How many verdicts were lost before their time, since the ring was at its largest.

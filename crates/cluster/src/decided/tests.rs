@@ -2,9 +2,8 @@
 
 use proptest::prelude::*;
 use tollgate_limit::{Nanos, Outcome, Verdict};
-use tollgate_wire::identity::BootId;
 
-use super::{Decided, DecidedRing, MAX_BOOTS, MAX_RING, MIN_RING};
+use super::{DecidedRing, MAX_RING, MIN_RING};
 
 const KEEP: Nanos = Nanos::from_millis(100);
 
@@ -76,40 +75,6 @@ fn at_its_largest_it_loses_and_says_so() {
     assert_eq!(ring.overwritten(), 1);
     assert_eq!(ring.verdicts(0), None);
     assert!(ring.verdicts(1).is_some());
-}
-
-#[test]
-fn boots_are_told_apart_and_forgotten_when_idle() {
-    let mut decided = Decided::new(KEEP);
-    decided.record(at(0), BootId(1), 7, &[verdict(1)]);
-    decided.record(at(50), BootId(2), 7, &[verdict(2)]);
-    assert_eq!(
-        decided.verdicts(BootId(1), 7),
-        Some([verdict(1)].as_slice())
-    );
-    assert_eq!(
-        decided.verdicts(BootId(2), 7),
-        Some([verdict(2)].as_slice())
-    );
-    assert_eq!(decided.verdicts(BootId(3), 7), None);
-    decided.sweep(at(100));
-    assert_eq!(decided.boots(), 2, "two deadlines are kept");
-    decided.sweep(at(101));
-    assert_eq!(decided.verdicts(BootId(1), 7), None);
-    assert_eq!(decided.boots(), 1);
-}
-
-#[test]
-fn the_idlest_boot_makes_place() {
-    let mut decided = Decided::new(KEEP);
-    for boot in 0..number(MAX_BOOTS) {
-        let now = if boot == 5 { at(1) } else { at(2) };
-        decided.record(now, BootId(boot), 0, &[verdict(0)]);
-    }
-    decided.record(at(3), BootId(u64::MAX), 0, &[verdict(0)]);
-    assert_eq!(decided.boots(), MAX_BOOTS);
-    assert_eq!(decided.verdicts(BootId(5), 0), None);
-    assert!(decided.verdicts(BootId(4), 0).is_some());
 }
 
 proptest! {

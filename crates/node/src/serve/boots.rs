@@ -7,9 +7,12 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use parking_lot::Mutex;
-use tollgate_cluster::{DecidedRing, GiveBackWindow, MAX_BOOTS};
+use tollgate_cluster::{DecidedRing, GiveBackWindow};
 use tollgate_limit::Nanos;
 use tollgate_wire::identity::BootId;
+
+/// The most callers that are remembered.
+const MAX_CALLERS: usize = 1_024;
 
 /// A caller: its boot and the number of its link.
 pub(super) type Caller = (BootId, u64);
@@ -40,9 +43,9 @@ impl Boots {
     /// What is remembered of this caller.
     pub(super) fn of(&self, caller: Caller) -> Arc<Boot> {
         let mut boots = self.boots.lock();
-        if boots.len() >= MAX_BOOTS && !boots.contains_key(&caller) {
+        if boots.len() >= MAX_CALLERS && !boots.contains_key(&caller) {
             boots.retain(|_caller, state| Arc::strong_count(state) > 1);
-            if boots.len() >= MAX_BOOTS {
+            if boots.len() >= MAX_CALLERS {
                 boots.pop_first();
             }
         }
