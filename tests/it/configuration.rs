@@ -149,7 +149,7 @@ fn node_folder() -> TempDir {
     ] {
         assert!(run(arguments).status.success());
     }
-    for name in ["node.toml", "policies.toml", "token"] {
+    for name in ["node.toml", "policies.toml"] {
         fs::copy(Path::new(SAMPLES).join(name), folder.path().join(name)).unwrap();
     }
     folder
