@@ -1,6 +1,6 @@
 //! What is said: frames, and the messages in them.
 //!
-//! The only crate that names bincode, so that another encoding is a change of [`codec`] alone. Must not
+//! The only crate that names bincode, so that another encoding is a change of `codec` alone. Must not
 //! know sockets, time or decisions. Invariants: the frame header never changes; a message's layout
 //! belongs to the version byte and its enums only grow at the end; every decode is bounded and
 //! must read all bytes; golden bytes of every message are a test.
