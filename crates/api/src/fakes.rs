@@ -11,14 +11,14 @@ use std::{
 
 use tokio::sync::Semaphore;
 use tollgate_limit::{
-    AlgorithmSpec, Applied, CheckError, CheckId, Cost, DecidedBy, Decision, Fallback, HashKey,
-    KeyHash, Limit, LimitDecision, LimitNumber, LimitSpec, Mode, Nanos, NodeId, Outcome, Policies,
-    Question, Reason, Subject, Verdict,
+    Action, AlgorithmSpec, Applied, CheckError, CheckId, Cost, DecidedBy, Decision, HashKey, KeyHash,
+    Limit, LimitDecision, LimitNumber, LimitSpec, Mode, Nanos, NodeId, Outcome, Policies, Question,
+    Reason, Receipt, Subject, Verdict,
 };
 use tollgate_wire::identity::Phase;
 
 use crate::{
-    Breaker, Checked, Checker, ClusterView, CounterError, CounterQuery, CounterView,
+    Acted, Breaker, Checked, Checker, ClusterView, CounterError, CounterQuery, CounterView,
     HeaderFamilies, LatencyHistogram, LimitMetrics, MemberView, MetricsSnapshot, Operator,
     OwnerMetrics, PeerMetrics, Readiness, StoreMetrics, Switches,
 };
@@ -134,7 +134,7 @@ impl FakeChecker {
         self.used.lock().unwrap().values().sum()
     }
 
-    fn decide(&self, applied: &Applied, cost: Cost, mode: Mode) -> LimitDecision {
+    fn decide(&self, applied: &Applied, mode: Mode) -> LimitDecision {
         let canned = self
             .canned
             .lock()
@@ -145,12 +145,15 @@ impl FakeChecker {
             let mut used = self.used.lock().unwrap();
             let used = used.entry(applied.key).or_default();
             (
-                count(used, applied.limit.rule().capacity(), cost, mode),
+                count(used, applied.rule.capacity(), applied.cost, mode),
                 DecidedBy::Owner,
             )
         });
         LimitDecision {
             limit: Arc::clone(&applied.limit),
+            key: applied.key,
+            rule: applied.rule,
+            charged: Cost::ZERO,
             verdict,
             decided_by,
             node: node("n2"),
@@ -202,13 +205,22 @@ impl Checker for FakeChecker {
                 let unknown = || CheckError::UnknownPolicy {
                     name: (*name).to_owned(),
                 };
-                (*name, policy.ok_or_else(unknown)?.select(attributes)?)
+                (
+                    *name,
+                    policy.ok_or_else(unknown)?.select(
+                        attributes,
+                        question.cost,
+                        question.call,
+                    )?,
+                )
             }
             Subject::Inline { limit, key } => {
-                let counter = limit.key_of(key)?.unwrap();
+                let application = limit.apply(key, question.cost)?.unwrap();
                 let applied = Applied {
                     limit: Arc::clone(limit),
-                    key: counter,
+                    key: application.key,
+                    rule: application.rule,
+                    cost: application.cost,
                 };
                 ("", [applied].into_iter().collect())
             }
@@ -216,7 +228,7 @@ impl Checker for FakeChecker {
         self.taken.fetch_add(1, Ordering::Relaxed);
         let limits = applied
             .iter()
-            .map(|one| self.decide(one, question.cost, question.mode));
+            .map(|one| self.decide(one, question.mode));
         let decision = Decision {
             id: CheckId {
                 boot: 0xb007,
@@ -239,6 +251,18 @@ impl Checker for FakeChecker {
             return Err(CheckError::InlineOff);
         }
         Ok(Arc::new(Limit::inline(spec, &self.hash_key)?))
+    }
+
+    fn receipt_key(&self) -> &HashKey {
+        &self.hash_key
+    }
+
+    fn act(&self, _now: Nanos, _receipt: Receipt, _action: Action) -> Acted {
+        Box::pin(async { Ok(Vec::new()) })
+    }
+
+    fn refund(&self, _now: Nanos, _question: &Question<'_>) -> Result<Acted, CheckError> {
+        Ok(Box::pin(async { Ok(Vec::new()) }))
     }
 
     fn headers(&self, _policy: &str) -> HeaderFamilies {
@@ -264,6 +288,7 @@ impl Operator for FakeOperator {
             this: node("n1"),
             placement: 0xabc,
             policies: 0xdef,
+            policies_error: None,
             switches: Switches::default(),
             members: vec![MemberView {
                 id: node("n1"),
@@ -295,6 +320,9 @@ impl Operator for FakeOperator {
                     let limit = Limit::new("api", spec, &HashKey::new([7; 16])).unwrap();
                     Ok(CounterView {
                         state: LimitDecision {
+                            key: KeyHash::from_halves(0, 0),
+                            rule: *limit.usual_rule().unwrap(),
+                            charged: Cost::ZERO,
                             limit: Arc::new(limit),
                             verdict: REFUSED,
                             decided_by: DecidedBy::Owner,
@@ -317,6 +345,13 @@ impl Operator for FakeOperator {
                 }),
             }
         })
+    }
+
+    fn reset(
+        &self,
+        _query: CounterQuery,
+    ) -> Pin<Box<dyn Future<Output = Result<(), CounterError>> + Send>> {
+        Box::pin(async { Ok(()) })
     }
 
     fn readiness(&self) -> Readiness {
