@@ -265,10 +265,13 @@ fn families_of(
                 "{:?} is not a family of headers in this version",
                 name.get_ref()
             );
-            let right = "write \"x-ratelimit\", \"draft-10\", or \"none\" alone";
+            let right = "write \"x-ratelimit\", one of \"draft-6\", \"draft-7\" and \"draft-10\", or \"none\" alone";
             return Err(source.mistake(&name.span(), "headers", wrong, right));
         };
-        families = families.with(family);
+        families = families.with(family).map_err(|error| {
+            let right = "write one of \"draft-6\", \"draft-7\" and \"draft-10\"";
+            source.mistake(&name.span(), "headers", error.to_string(), right)
+        })?;
     }
     Ok(families)
 }

@@ -11,9 +11,9 @@ use std::{
 
 use tokio::sync::Semaphore;
 use tollgate_limit::{
-    Action, AlgorithmSpec, Applied, CheckError, CheckId, Cost, DecidedBy, Decision, HashKey, KeyHash,
-    Limit, LimitDecision, LimitNumber, LimitSpec, Mode, Nanos, NodeId, Outcome, Policies, Question,
-    Reason, Receipt, Subject, Verdict,
+    Action, AlgorithmSpec, Applied, CheckError, CheckId, Cost, DecidedBy, Decision, HashKey,
+    KeyHash, Limit, LimitDecision, LimitNumber, LimitSpec, Mode, Nanos, NodeId, Outcome, Policies,
+    Question, Reason, Receipt, Subject, Verdict,
 };
 use tollgate_wire::identity::Phase;
 
@@ -72,7 +72,7 @@ pub(crate) const REFUSED: Verdict = Verdict {
 
 pub(crate) struct FakeChecker {
     hash_key: HashKey,
-    policies: Policies,
+    policies: Arc<Policies>,
     used: Mutex<HashMap<KeyHash, u64>>,
     canned: Mutex<HashMap<String, (Verdict, DecidedBy)>>,
     families: HeaderFamilies,
@@ -103,7 +103,7 @@ impl FakeChecker {
         }
         Self {
             hash_key,
-            policies,
+            policies: Arc::new(policies),
             used: Mutex::default(),
             canned: Mutex::default(),
             families: HeaderFamilies::default(),
@@ -112,6 +112,14 @@ impl FakeChecker {
             gate: Arc::new(Semaphore::new(0)),
             taken: AtomicU64::new(0),
         }
+    }
+
+    /// With one more limit.
+    pub(crate) fn and(mut self, policy: &str, spec: LimitSpec) -> Self {
+        let limit = Limit::new(policy, spec, &self.hash_key).unwrap();
+        let policies = Arc::get_mut(&mut self.policies).unwrap();
+        policies.add(policy, limit).unwrap();
+        self
     }
 
     pub(crate) fn with_families(families: HeaderFamilies) -> Self {
@@ -132,6 +140,21 @@ impl FakeChecker {
     /// What the counters have taken in all.
     pub(crate) fn used(&self) -> u64 {
         self.used.lock().unwrap().values().sum()
+    }
+
+    /// What a limit says now.
+    pub(crate) fn decided(&self, policy: &str, limit: &str) -> LimitDecision {
+        let limit = self
+            .policies
+            .policy(policy)
+            .and_then(|policy| policy.limit(limit));
+        let applied = Applied {
+            limit: Arc::clone(limit.unwrap()),
+            key: KeyHash::from_halves(0, 0),
+            rule: *limit.unwrap().usual_rule().unwrap(),
+            cost: Cost::ONE,
+        };
+        self.decide(&applied, Mode::Consume)
     }
 
     fn decide(&self, applied: &Applied, mode: Mode) -> LimitDecision {
@@ -207,11 +230,9 @@ impl Checker for FakeChecker {
                 };
                 (
                     *name,
-                    policy.ok_or_else(unknown)?.select(
-                        attributes,
-                        question.cost,
-                        question.call,
-                    )?,
+                    policy
+                        .ok_or_else(unknown)?
+                        .select(attributes, question.cost, question.call)?,
                 )
             }
             Subject::Inline { limit, key } => {
@@ -226,9 +247,7 @@ impl Checker for FakeChecker {
             }
         };
         self.taken.fetch_add(1, Ordering::Relaxed);
-        let limits = applied
-            .iter()
-            .map(|one| self.decide(one, question.mode));
+        let limits = applied.iter().map(|one| self.decide(one, question.mode));
         let decision = Decision {
             id: CheckId {
                 boot: 0xb007,
@@ -263,6 +282,14 @@ impl Checker for FakeChecker {
 
     fn refund(&self, _now: Nanos, _question: &Question<'_>) -> Result<Acted, CheckError> {
         Ok(Box::pin(async { Ok(Vec::new()) }))
+    }
+
+    fn policies(&self) -> Arc<Policies> {
+        Arc::clone(&self.policies)
+    }
+
+    fn deny_status(&self, policy: &str) -> u16 {
+        if policy == "teapot" { 418 } else { 429 }
     }
 
     fn headers(&self, _policy: &str) -> HeaderFamilies {

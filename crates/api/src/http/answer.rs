@@ -13,7 +13,7 @@ use tollgate_limit::{Decision, LimitDecision, Nanos, Outcome, Reason};
 pub(super) use self::body::{write_decision, write_limit_members};
 use crate::{
     checker::Checker,
-    families::{Family, HeaderFamilies},
+    families::{Draft, Family, HeaderFamilies},
     http::{problem::PROBLEM_JSON, whole::Whole},
 };
 
@@ -54,7 +54,8 @@ impl<'a> Refusal<'a> {
         })
     }
 
-    const fn status(&self) -> StatusCode {
+    /// The status of the answer, where refusals have this one.
+    const fn status(&self, denied: StatusCode) -> StatusCode {
         match self.reason {
             Reason::Undecided => StatusCode::SERVICE_UNAVAILABLE,
             Reason::LimitExceeded
@@ -62,7 +63,7 @@ impl<'a> Refusal<'a> {
             | Reason::LimitIsZero
             | Reason::QueueFull
             | Reason::SetAside
-            | Reason::Banned => StatusCode::TOO_MANY_REQUESTS,
+            | Reason::Banned => denied,
         }
     }
 
@@ -72,6 +73,8 @@ impl<'a> Refusal<'a> {
     }
 }
 
+/// The status of a refusal, unless a proxy is told another.
+const DENIED: StatusCode = StatusCode::TOO_MANY_REQUESTS;
 const UNDECIDED_WAIT: Nanos = Nanos::from_millis(1000);
 
 /// The answer to one check that was decided at `now`.
@@ -81,17 +84,45 @@ pub(super) fn respond<C: Checker>(
     checker: &C,
     now: Nanos,
 ) -> Response<Whole> {
+    render(decision, families, checker, now, None)
+}
+
+/// The answer to a proxy: of an admitted check no body, of a refused one this status.
+pub(super) fn respond_to_proxy<C: Checker>(
+    decision: &Decision,
+    families: HeaderFamilies,
+    checker: &C,
+    now: Nanos,
+    denied: StatusCode,
+) -> Response<Whole> {
+    render(decision, families, checker, now, Some(denied))
+}
+
+fn render<C: Checker>(
+    decision: &Decision,
+    families: HeaderFamilies,
+    checker: &C,
+    now: Nanos,
+    proxied: Option<StatusCode>,
+) -> Response<Whole> {
+    let denied = proxied.unwrap_or(DENIED);
     let headline = decision.headline();
     let refusal = headline.and_then(Refusal::of);
     let families = headline.map_or(HeaderFamilies::NONE, |_| families);
     let (body, mut headers) = cuts::cut(families, |cuts| {
-        write_decision(&mut cuts.buffer, decision);
+        if refusal.is_some() || proxied.is_none() {
+            body::write(&mut cuts.buffer, decision, denied);
+        }
         cuts.end();
-        if let Some(headline) = headline.filter(|_| families.contains(Family::XRateLimit)) {
+        let Some(headline) = headline else { return };
+        if families.contains(Family::XRateLimit) {
             rates::write_x_rate_limit(cuts, headline, checker, now);
         }
-        if families.contains(Family::Draft10) {
-            rates::write_draft_10(cuts, &decision.limits);
+        match families.draft() {
+            Some(Draft::Six) => rates::write_draft_6(cuts, &decision.limits, headline),
+            Some(Draft::Seven) => rates::write_draft_7(cuts, &decision.limits, headline),
+            Some(Draft::Ten) => rates::write_draft_10(cuts, &decision.limits),
+            None => {}
         }
     });
     if let Some(refusal) = &refusal {
@@ -99,12 +130,14 @@ pub(super) fn respond<C: Checker>(
         if let Some(seconds) = refusal.seconds() {
             headers.insert(header::RETRY_AFTER, seconds.into());
         }
+    } else if proxied.is_some() {
+        headers.remove(header::CONTENT_TYPE);
     }
     if decision.is_degraded() {
         headers.insert(DEGRADED, HeaderValue::from_static("fallback"));
     }
     let mut response = Response::new(Whole::new(body));
-    *response.status_mut() = refusal.map_or(StatusCode::OK, |refusal| refusal.status());
+    *response.status_mut() = refusal.map_or(StatusCode::OK, |refusal| refusal.status(denied));
     *response.headers_mut() = headers;
     response
 }

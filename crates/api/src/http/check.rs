@@ -3,13 +3,13 @@
 //! One clock reading for each request. The only wait is that for the body, and for a peer where one
 //! decides.
 
-use std::pin::Pin;
+use std::{future::ready, pin::Pin};
 
 use bytes::{Bytes, BytesMut};
 use futures_util::future::join_all;
 use http::{Response, StatusCode, header};
 use hyper::body::Body;
-use tollgate_limit::Decision;
+use tollgate_limit::{Decision, Nanos};
 
 use crate::{
     checker::{Checked, Checker},
@@ -21,6 +21,7 @@ use crate::{
         ask::Ask,
         body::Posted,
         problem::Problem,
+        waiting::Waiting,
         whole::Whole,
     },
 };
@@ -33,13 +34,18 @@ const EXAMPLE: &str =
 pub(super) async fn one<C: Checker, B: Body<Data = Bytes>>(
     checker: &C,
     config: &HttpConfig,
+    waiting: &Waiting,
     posted: Posted<B>,
 ) -> Result<Response<Whole>, Problem> {
+    let waits = posted.waits?;
     let body = json_body(config, posted).await?;
-    let (families, decision) = match take(checker, &body)? {
+    let (families, mut decision) = match take(checker, &body, waits)? {
         Taken::Now(response) => return Ok(response),
         Taken::Later(families, decision) => (families, decision.await),
     };
+    if waits {
+        waiting.hold(&mut decision, config.max_wait).await;
+    }
     Ok(answer::respond(&decision, families, checker, checker.now()))
 }
 
@@ -52,12 +58,15 @@ enum Taken {
     ),
 }
 
-/// Reads a check, asks it, and answers it if it is decided at once.
-fn take<C: Checker>(checker: &C, body: &[u8]) -> Result<Taken, Problem> {
+/// Reads a check, asks it, and answers it if it is decided at once and not to be held back.
+fn take<C: Checker>(checker: &C, body: &[u8], waits: bool) -> Result<Taken, Problem> {
     let ask = Ask::read(body).map_err(|error| not_json(body, &error))??;
     let families = checker.headers(ask.policy());
     let now = checker.now();
     Ok(match ask.put(checker, now)? {
+        Checked::Now(decision) if waits && decision.delay() > Nanos::ZERO => {
+            Taken::Later(families, Box::pin(ready(decision)))
+        }
         Checked::Now(decision) => Taken::Now(answer::respond(&decision, families, checker, now)),
         Checked::Later(decision) => Taken::Later(families, decision),
     })

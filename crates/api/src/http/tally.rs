@@ -11,6 +11,7 @@ use http::StatusCode;
 pub(super) enum Call {
     Check,
     Checks,
+    ForwardAuth,
     Cluster,
     Keys,
     Livez,
@@ -21,9 +22,10 @@ pub(super) enum Call {
 }
 
 impl Call {
-    pub(super) const ALL: [Self; 8] = [
+    pub(super) const ALL: [Self; 9] = [
         Self::Check,
         Self::Checks,
+        Self::ForwardAuth,
         Self::Cluster,
         Self::Keys,
         Self::Livez,
@@ -35,14 +37,21 @@ impl Call {
     /// The call of this path.
     pub(super) fn of(path: &str) -> Self {
         let known = Self::ALL.into_iter().find(|call| call.path() == path);
-        known.unwrap_or(Self::Unknown)
+        known.unwrap_or_else(|| {
+            if path.starts_with(Self::ForwardAuth.path()) {
+                Self::ForwardAuth
+            } else {
+                Self::Unknown
+            }
+        })
     }
 
-    /// Its path; empty for unknown ones.
+    /// Its path, of `ForwardAuth` the start of its paths; empty for unknown ones.
     pub(super) const fn path(self) -> &'static str {
         match self {
             Self::Check => "/v1/check",
             Self::Checks => "/v1/checks",
+            Self::ForwardAuth => "/v1/forward-auth/",
             Self::Cluster => "/v1/cluster",
             Self::Keys => "/v1/keys",
             Self::Livez => "/livez",
@@ -57,6 +66,7 @@ impl Call {
         match self {
             Self::Check => "check",
             Self::Checks => "checks",
+            Self::ForwardAuth => "forward_auth",
             Self::Cluster => "cluster",
             Self::Keys => "keys",
             Self::Livez => "livez",

@@ -3,39 +3,40 @@
 mod answers;
 mod bodies;
 mod calls;
+mod forward_auth;
 mod headers;
 mod metrics;
 mod sockets;
 mod versions;
 
-use std::sync::Arc;
+use std::{net::Ipv4Addr, sync::Arc};
 
 use bytes::Bytes;
 use http::{Method, Request, Response, StatusCode, header};
 use http_body_util::{BodyExt as _, Full};
 use serde_json::Value;
 
-use super::{Http, HttpConfig, Reach};
+use super::{Http, HttpConfig, Origin, Reach};
 use crate::fakes::{FakeChecker, FakeOperator};
 
-struct Tester {
+pub(super) struct Tester {
     http: Arc<Http<FakeChecker, FakeOperator>>,
-    checker: Arc<FakeChecker>,
+    pub(super) checker: Arc<FakeChecker>,
     operator: Arc<FakeOperator>,
 }
 
-struct Answer {
-    status: StatusCode,
+pub(super) struct Answer {
+    pub(super) status: StatusCode,
     headers: http::HeaderMap,
     text: String,
 }
 
 impl Tester {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self::with(HttpConfig::default(), FakeChecker::new())
     }
 
-    fn with(config: HttpConfig, checker: FakeChecker) -> Self {
+    pub(super) fn with(config: HttpConfig, checker: FakeChecker) -> Self {
         let (checker, operator) = (Arc::new(checker), Arc::new(FakeOperator::new()));
         let http = Http::new(config, Arc::clone(&checker), Arc::clone(&operator));
         Self {
@@ -45,12 +46,17 @@ impl Tester {
         }
     }
 
-    async fn send(&self, request: Request<Full<Bytes>>) -> Answer {
+    pub(super) async fn send(&self, request: Request<Full<Bytes>>) -> Answer {
         self.send_from(Reach::Loopback, request).await
     }
 
     async fn send_from(&self, reach: Reach, request: Request<Full<Bytes>>) -> Answer {
-        let response: Response<_> = self.http.handle(reach, request).await;
+        let peer = Some(Ipv4Addr::LOCALHOST.into());
+        self.send_by(Origin { reach, peer }, request).await
+    }
+
+    async fn send_by(&self, origin: Origin, request: Request<Full<Bytes>>) -> Answer {
+        let response: Response<_> = self.http.handle(origin, request).await;
         let (parts, body) = response.into_parts();
         let body = body.collect().await.unwrap().to_bytes();
         Answer {
@@ -60,7 +66,7 @@ impl Tester {
         }
     }
 
-    async fn post(&self, path: &str, body: impl Into<Bytes>) -> Answer {
+    pub(super) async fn post(&self, path: &str, body: impl Into<Bytes>) -> Answer {
         let request = Request::builder()
             .method(Method::POST)
             .uri(path)
@@ -83,7 +89,7 @@ impl Tester {
 }
 
 impl Answer {
-    fn json(&self) -> Value {
+    pub(super) fn json(&self) -> Value {
         serde_json::from_str(&self.text).unwrap_or_else(|error| panic!("{error}: {}", self.text))
     }
 

@@ -9,6 +9,7 @@ mod tiers;
 
 use std::sync::Arc;
 
+pub use self::address::parse_address;
 use self::tiers::Tiers;
 use crate::{
     attributes::Attributes,
@@ -167,6 +168,22 @@ impl Limit {
     #[must_use]
     pub fn key(&self) -> &[String] {
         &self.key
+    }
+
+    /// All attributes that it looks at, in no order; one may stand twice.
+    pub(super) fn attributes(&self) -> impl Iterator<Item = &str> {
+        let matched = self.matches.iter().map(|(attribute, _)| attribute.as_str());
+        let set_aside = self
+            .set_aside
+            .iter()
+            .map(|(attribute, _)| attribute.as_str());
+        let cost = match &self.cost {
+            CostSource::Request => None,
+            CostSource::Attribute(attribute) => Some(attribute.as_str()),
+        };
+        let key = self.key.iter().map(String::as_str);
+        let others = self.tiers.attribute().into_iter().chain(set_aside);
+        matched.chain(key).chain(others).chain(cost)
     }
 
     /// The rule that holds where no check says which tier: that of the default one. `None` if there is

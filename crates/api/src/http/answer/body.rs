@@ -1,12 +1,18 @@
 //! The body of an answer, member by member.
 
 use bytes::BytesMut;
+use http::StatusCode;
 use tollgate_limit::{CheckId, Decision, LimitDecision, Reason, Verdict};
 
-use super::Refusal;
+use super::{DENIED, Refusal};
 
 /// Appends the body of one answer.
 pub(in crate::http) fn write_decision(out: &mut BytesMut, decision: &Decision) {
+    write(out, decision, DENIED);
+}
+
+/// The same, where refusals have this status.
+pub(super) fn write(out: &mut BytesMut, decision: &Decision, denied: StatusCode) {
     let headline = decision.headline();
     let refusal = headline.and_then(Refusal::of);
     text(out, "{\"id\":\"");
@@ -37,7 +43,7 @@ pub(in crate::http) fn write_decision(out: &mut BytesMut, decision: &Decision) {
     }
     text(out, "]");
     if let Some(refusal) = &refusal {
-        write_problem(out, decision, refusal);
+        write_problem(out, decision, refusal, denied);
     }
     text(out, "}");
 }
@@ -88,7 +94,12 @@ fn write_numbers(out: &mut BytesMut, limit: &LimitDecision) {
 }
 
 /// The members that make a refusal a problem.
-fn write_problem(out: &mut BytesMut, decision: &Decision, refusal: &Refusal<'_>) {
+fn write_problem(
+    out: &mut BytesMut,
+    decision: &Decision,
+    refusal: &Refusal<'_>,
+    denied: StatusCode,
+) {
     let (error, kind, title) = match refusal.reason {
         Reason::Undecided => (
             "temporarily_undecided",
@@ -118,7 +129,7 @@ fn write_problem(out: &mut BytesMut, decision: &Decision, refusal: &Refusal<'_>)
     text(out, "\",\"title\":\"");
     text(out, title);
     text(out, "\",\"status\":");
-    number(out, u64::from(refusal.status().as_u16()));
+    number(out, u64::from(refusal.status(denied).as_u16()));
     text(out, ",\"detail\":\"Limit ");
     text(out, refusal.headline.limit.name());
     text(out, ": ");
