@@ -55,7 +55,7 @@ impl Tester {
         self.send_by(Origin { reach, peer }, request).await
     }
 
-    async fn send_by(&self, origin: Origin, request: Request<Full<Bytes>>) -> Answer {
+    pub(super) async fn send_by(&self, origin: Origin, request: Request<Full<Bytes>>) -> Answer {
         let response: Response<_> = self.http.handle(origin, request).await;
         let (parts, body) = response.into_parts();
         let body = body.collect().await.unwrap().to_bytes();
