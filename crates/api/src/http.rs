@@ -14,6 +14,7 @@ mod exposition;
 mod forward_auth;
 mod guard;
 mod json;
+mod openapi;
 mod operate;
 mod problem;
 mod server;
@@ -185,6 +186,7 @@ fn router<C: Checker, O: Operator>(shared: &Arc<Shared<C, O>>) -> Router {
         .route(Call::Livez.path(), get(operate::livez))
         .route(Call::Readyz.path(), get(operate::readyz::<C, O>))
         .route(Call::Metrics.path(), get(operate::metrics::<C, O>))
+        .route(Call::OpenApi.path(), get(openapi::openapi))
         .fallback(operate::not_found)
         .method_not_allowed_fallback(operate::method_not_allowed)
         .with_state(Arc::clone(shared))

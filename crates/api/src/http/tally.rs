@@ -17,12 +17,13 @@ pub(super) enum Call {
     Livez,
     Readyz,
     Metrics,
+    OpenApi,
     /// A path that is none of these.
     Unknown,
 }
 
 impl Call {
-    pub(super) const ALL: [Self; 9] = [
+    pub(super) const ALL: [Self; 10] = [
         Self::Check,
         Self::Checks,
         Self::ForwardAuth,
@@ -31,6 +32,7 @@ impl Call {
         Self::Livez,
         Self::Readyz,
         Self::Metrics,
+        Self::OpenApi,
         Self::Unknown,
     ];
 
@@ -57,6 +59,7 @@ impl Call {
             Self::Livez => "/livez",
             Self::Readyz => "/readyz",
             Self::Metrics => "/metrics",
+            Self::OpenApi => "/openapi.json",
             Self::Unknown => "",
         }
     }
@@ -72,6 +75,7 @@ impl Call {
             Self::Livez => "livez",
             Self::Readyz => "readyz",
             Self::Metrics => "metrics",
+            Self::OpenApi => "openapi",
             Self::Unknown => "unknown",
         }
     }

@@ -16,7 +16,7 @@ use http::{Method, Request, Response, StatusCode, header};
 use http_body_util::{BodyExt as _, Full};
 use serde_json::Value;
 
-use super::{Http, HttpConfig, Origin, Reach};
+use super::{Http, HttpConfig, Origin, Reach, openapi::held};
 use crate::fakes::{FakeChecker, FakeOperator};
 
 pub(super) struct Tester {
@@ -28,7 +28,7 @@ pub(super) struct Tester {
 pub(super) struct Answer {
     pub(super) status: StatusCode,
     headers: http::HeaderMap,
-    text: String,
+    pub(super) text: String,
 }
 
 impl Tester {
@@ -56,9 +56,11 @@ impl Tester {
     }
 
     pub(super) async fn send_by(&self, origin: Origin, request: Request<Full<Bytes>>) -> Answer {
+        let (method, path) = (request.method().clone(), request.uri().path().to_owned());
         let response: Response<_> = self.http.handle(origin, request).await;
         let (parts, body) = response.into_parts();
         let body = body.collect().await.unwrap().to_bytes();
+        held::to_the_document(&method, &path, &parts, &body);
         Answer {
             status: parts.status,
             headers: parts.headers,
@@ -76,11 +78,11 @@ impl Tester {
         self.send(request).await
     }
 
-    async fn check(&self, body: &str) -> Answer {
+    pub(super) async fn check(&self, body: &str) -> Answer {
         self.post("/v1/check", body.to_owned()).await
     }
 
-    async fn get(&self, path: &str) -> Answer {
+    pub(super) async fn get(&self, path: &str) -> Answer {
         let request = Request::builder()
             .uri(path)
             .header(header::HOST, "localhost:7600");
@@ -93,7 +95,7 @@ impl Answer {
         serde_json::from_str(&self.text).unwrap_or_else(|error| panic!("{error}: {}", self.text))
     }
 
-    fn header(&self, name: &str) -> Option<&str> {
+    pub(super) fn header(&self, name: &str) -> Option<&str> {
         assert!(
             self.headers.get_all(name).iter().count() <= 1,
             "{name} stands once"
