@@ -85,6 +85,10 @@ pub(super) enum RefusalError {
 
 /// What one limit said.
 #[derive(ToSchema)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a member of the answer"
+)]
 pub(super) struct LimitState {
     name: String,
     algorithm: Algorithm,

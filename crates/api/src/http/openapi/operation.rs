@@ -16,18 +16,17 @@ use utoipa::{
 use super::{
     TOKEN, answers,
     bodies::Attribute,
-    calls::{Answers, Call, Parameter},
+    calls::{Answers, Call, PLAIN, Parameter},
 };
 
 const JSON: &str = "application/json";
 const PROBLEM: &str = "application/problem+json";
-const PLAIN: &str = "text/plain";
 
 /// The operation of a call with one of its methods.
 pub(super) fn operation(call: &Call, method: &str) -> Operation {
     let mut operation = OperationBuilder::new()
         .summary(Some(call.does))
-        .operation_id(Some(operation_id(call.path, method)));
+        .operation_id(Some(operation_id(call, method)));
     for parameter in call.parameters {
         operation = operation.parameter(said(*parameter));
     }
@@ -54,9 +53,12 @@ pub(super) fn operation(call: &Call, method: &str) -> Operation {
 }
 
 /// `postV1Check`.
-fn operation_id(path: &str, method: &str) -> String {
+fn operation_id(call: &Call, method: &str) -> String {
     let mut id = method.to_owned();
-    for word in path.split(|letter: char| !letter.is_ascii_alphanumeric()) {
+    for word in call
+        .path
+        .split(|letter: char| !letter.is_ascii_alphanumeric())
+    {
         let mut letters = word.chars();
         id.extend(letters.next().map(|first| first.to_ascii_uppercase()));
         id.push_str(letters.as_str());
@@ -120,19 +122,28 @@ fn answers_of(answers: &Answers) -> Vec<(&'static str, Response)> {
     let not_passed = "Refused, undecided, or asked in a wrong way.";
     match answers {
         Answers::Decision => vec![
-            ("200", decision::<answers::Decision>(admitted, JSON)),
-            ("429", decision::<answers::Decision>(refused, PROBLEM)),
-            ("503", decision::<answers::Decision>(undecided, PROBLEM)),
+            (
+                "200",
+                decision::<answers::Decision>(described(admitted), JSON),
+            ),
+            (
+                "429",
+                decision::<answers::Decision>(described(refused), PROBLEM),
+            ),
+            (
+                "503",
+                decision::<answers::Decision>(described(undecided), PROBLEM),
+            ),
         ],
         Answers::Proxy => vec![
-            ("200", rated(ResponseBuilder::new().description(admitted))),
+            ("200", rated(described(admitted))),
             (
                 "4XX",
-                decision::<answers::ProxyRefusal>(not_passed, PROBLEM),
+                decision::<answers::ProxyRefusal>(described(not_passed), PROBLEM),
             ),
             (
                 "5XX",
-                decision::<answers::ProxyRefusal>(not_passed, PROBLEM),
+                decision::<answers::ProxyRefusal>(described(not_passed), PROBLEM),
             ),
         ],
         Answers::Json(schema) => {
@@ -149,20 +160,20 @@ fn answers_of(answers: &Answers) -> Vec<(&'static str, Response)> {
 }
 
 fn done() -> ResponseBuilder {
-    ResponseBuilder::new().description("Done.")
+    described("Done.")
 }
 
 fn text() -> Content {
     Content::new(Some(ObjectBuilder::new().schema_type(Type::String)))
 }
 
-fn decision<T: ToSchema>(says: &str, media: &str) -> Response {
+fn decision<T: ToSchema>(response: ResponseBuilder, media: &str) -> Response {
     let content = Content::new(Some(Ref::from_schema_name(T::name())));
-    rated(
-        ResponseBuilder::new()
-            .description(says)
-            .content(media, content),
-    )
+    rated(response.content(media, content))
+}
+
+fn described(says: &str) -> ResponseBuilder {
+    ResponseBuilder::new().description(says)
 }
 
 /// With the headers of the families that a policy has unless told otherwise.
@@ -219,7 +230,7 @@ fn problem(status: u16, call: &Call) -> Response {
         415 => "The body is not JSON.",
         _ => "Not now.",
     };
-    let response = ResponseBuilder::new().description(says);
+    let response = described(says);
     match call.answers {
         Answers::Text(_) => response.content(PLAIN, text()).build(),
         Answers::Decision

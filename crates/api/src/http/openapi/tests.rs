@@ -1,4 +1,4 @@
-//! The document is OpenAPI, and tells what is so: of calls, bodies and answers, in both directions.
+//! The document is what it claims to be, and tells what is so: of calls, bodies and answers, in both directions.
 
 use std::collections::BTreeSet;
 

@@ -25,9 +25,14 @@ fn after(millis: u64) -> Verdict {
     }
 }
 
+#[expect(clippy::disallowed_methods, reason = "a clock that stands still")]
+fn now() -> Instant {
+    Instant::now()
+}
+
 /// Milliseconds that an answer took, and the delay that it tells.
 async fn ask(tester: &Tester, query: &str, body: &str) -> (u64, u64) {
-    let asked = Instant::now();
+    let asked = now();
     let answer = tester
         .post(&format!("/v1/check{query}"), body.to_owned())
         .await;
@@ -76,7 +81,7 @@ async fn a_refusal_does_not_wait() {
         ..REFUSED
     };
     tester.checker.can("per-key", refused, DecidedBy::Owner);
-    let asked = Instant::now();
+    let asked = now();
     let answer = tester.post("/v1/check?wait=true", CHECK).await;
     assert_eq!(
         (answer.status.as_u16(), asked.elapsed()),
@@ -103,7 +108,7 @@ async fn decision(tester: &Tester) -> Decision {
 #[tokio::test(start_paused = true)]
 async fn who_finds_no_place_is_answered_at_once() {
     let (tester, waiting) = (Tester::new(), Waiting::at_most(2));
-    let start = Instant::now();
+    let start = now();
     let hold = async || {
         let mut held = decision(&tester).await;
         waiting.hold(&mut held, Duration::from_secs(5)).await;
