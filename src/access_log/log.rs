@@ -42,7 +42,7 @@ pub struct Log {
 enum Records {
     Entries(Lines<Input>),
     Json(Lines<Input>),
-    Csv(CsvRecords<Input>, Header),
+    Csv(Box<CsvRecords<Input>>, Header),
 }
 
 /// Where in a CSV record the parts stand.
@@ -120,7 +120,7 @@ impl Log {
             }
             Form::Json => Records::Json(Lines::new(input)),
             Form::Csv => {
-                let mut records = CsvRecords::new(input);
+                let mut records = Box::new(CsvRecords::new(input));
                 let header = Header::read(&mut records, &fields)?;
                 Records::Csv(records, header)
             }

@@ -125,6 +125,12 @@ impl Limit {
         &self.key
     }
 
+    /// The attributes that it looks at: those that must match, then those that it counts by.
+    pub fn attributes(&self) -> impl Iterator<Item = &str> {
+        let matched = self.matches.iter().map(|(attribute, _)| attribute);
+        matched.chain(&self.key).map(String::as_str)
+    }
+
     /// Its algorithm and numbers.
     #[must_use]
     pub const fn rule(&self) -> &Rule {
