@@ -218,15 +218,19 @@ impl PeakReport {
 
     /// The proposal of numbers, in words.
     fn proposal(&self, has_costs: bool) -> String {
-        let about = if self.exact { "" } else { "about " };
         let unit = if has_costs { " units" } else { "" };
+        let period = every(self.period);
+        if self.keys == 1 {
+            let most = shown(self.most);
+            return format!("the one key asks for at most {most}{unit} {period}");
+        }
+        let about = if self.exact { "" } else { "about " };
         format!(
             "99.9 % of keys stay within {}{unit} {period}, 99 % within {} ({about}{} keys, the most {})",
             shown(self.p999),
             shown(self.p99),
             shown(self.keys),
             shown(self.most),
-            period = every(self.period),
         )
     }
 }
