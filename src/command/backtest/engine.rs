@@ -107,3 +107,6 @@ pub(super) const fn is_counted(limit: &Limit) -> bool {
         Rule::SlidingWindow(_) => true,
     }
 }
+
+#[cfg(test)]
+mod tests;

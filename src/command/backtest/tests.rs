@@ -14,7 +14,7 @@ fn data(name: &str) -> Option<PathBuf> {
     if path.is_file() {
         return Some(path);
     }
-    println!("skipped: {} is absent", path.display());
+    crate::output::note(format_args!("skipped: {} is absent", path.display()));
     None
 }
 
@@ -54,4 +54,39 @@ fn report(log: PathBuf, cost: &[&str], policies: Policies, bounds: SortBounds) -
 fn numbers<const N: usize>(report: &Value, policy: usize, names: [&str; N]) -> [u64; N] {
     let limit = &report["policies"][policy]["limits"][0];
     names.map(|name| limit[name].as_u64().unwrap())
+}
+
+fn sliding(limit: u64, slices: u64) -> AlgorithmSpec {
+    AlgorithmSpec::SlidingWindow {
+        limit,
+        window: Nanos::from_millis(60_000),
+        slices,
+        hard: false,
+    }
+}
+
+/// So little memory that each run holds a few requests.
+const TINY: SortBounds = SortBounds {
+    bytes: 4096,
+    fan_in: 3,
+};
+
+#[test]
+fn a_log_that_is_not_sorted_gives_the_same_with_little_memory() {
+    let Some(log) = data("access.log") else {
+        return;
+    };
+    let limits = || policies([("p", &["ip"][..], sliding(30, 10))]);
+    let in_memory = report(log.clone(), &[], limits(), SortBounds::default());
+    let in_files = report(log, &[], limits(), TINY);
+    assert_eq!(in_memory, in_files);
+    assert_eq!(numbers(&in_memory, 0, ["admitted", "refused"]), [9544, 456]);
+    let limit = &in_memory["policies"][0]["limits"][0];
+    assert_eq!(limit["most_refused"][0]["values"][0], "10.0.0.97");
+    assert_eq!(limit["most_refused"][0]["refused"], 146);
+    let peak = &limit["peaks"][0];
+    assert_eq!(
+        ["keys", "p99", "p999", "most"].map(|name| peak[name].as_u64()),
+        [1753, 33, 75, 108].map(Some)
+    );
 }
