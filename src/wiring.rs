@@ -13,11 +13,12 @@ use std::{
 };
 
 use tollgate_api::{
-    Checked, Checker, ClusterView, CounterError, CounterQuery, CounterView, HeaderFamilies,
+    Acted, Checked, Checker, ClusterView, CounterError, CounterQuery, CounterView, HeaderFamilies,
     MemberView, MetricsSnapshot, Operator, Readiness, Switches,
 };
 use tollgate_limit::{
-    Attributes, CheckError, DecidedBy, Limit, LimitDecision, LimitSpec, Nanos, Question,
+    Action, Attributes, CheckError, Cost, DecidedBy, HashKey, KeyHash, Limit, LimitDecision,
+    LimitSpec, Nanos, Question, Receipt, Rule,
 };
 use tollgate_node::{Clock as _, MemberReport, Node};
 
@@ -83,6 +84,20 @@ impl Checker for Edge {
         self.node.inline_limit(spec)
     }
 
+    fn receipt_key(&self) -> &HashKey {
+        &self.node.config().hash_key
+    }
+
+    fn act(&self, now: Nanos, receipt: Receipt, action: Action) -> Acted {
+        let node = Arc::clone(&self.node);
+        Box::pin(async move { node.act(now, receipt, action).await })
+    }
+
+    fn refund(&self, now: Nanos, question: &Question<'_>) -> Result<Acted, CheckError> {
+        let refund = Arc::clone(&self.node).refund(now, question)?;
+        Ok(Box::pin(async move { Ok(refund.await) }))
+    }
+
     fn headers(&self, policy: &str) -> HeaderFamilies {
         self.headers.get(policy).copied().unwrap_or_default()
     }
@@ -95,6 +110,7 @@ impl Operator for Edge {
             this: self.node.config().node.clone(),
             placement: report.placement,
             policies: report.policies,
+            policies_error: None,
             switches: Switches::default(),
             members: report.members.iter().map(member_view).collect(),
         }
@@ -107,6 +123,19 @@ impl Operator for Edge {
         let limit = self.counter_of(&query);
         let node = Arc::clone(&self.node);
         Box::pin(async move { counter(&node, limit?, query).await })
+    }
+
+    fn reset(
+        &self,
+        query: CounterQuery,
+    ) -> Pin<Box<dyn Future<Output = Result<(), CounterError>> + Send>> {
+        let limit = self.counter_of(&query);
+        let node = Arc::clone(&self.node);
+        Box::pin(async move {
+            let (key, rule) = counter_key(&*limit?, query)?;
+            let reset = node.reset(key, rule).await;
+            reset.map_err(|_unreachable| CounterError::Unreachable)
+        })
     }
 
     fn readiness(&self) -> Readiness {
@@ -127,16 +156,11 @@ impl Operator for Edge {
     }
 }
 
-async fn counter(
-    node: &Arc<Node>,
-    limit: Arc<Limit>,
-    query: CounterQuery,
-) -> Result<CounterView, CounterError> {
+/// The key and the rule of the counter that a query names.
+fn counter_key(limit: &Limit, query: CounterQuery) -> Result<(KeyHash, Rule), CounterError> {
     let mut attributes = Attributes::new();
     for (name, value) in query.attributes {
-        if limit.key().contains(&name) {
-            attributes.insert(name, value)?;
-        }
+        attributes.insert(name, value)?;
     }
     let absent = limit
         .key()
@@ -147,17 +171,29 @@ async fn counter(
             attribute: attribute.clone(),
         });
     }
+    let unlimited = || CounterError::UnknownLimit {
+        name: limit.name().to_owned(),
+    };
     // All key attributes have a value, so there is a key.
-    let key = limit
-        .key_of(&attributes)
-        .ok()
-        .flatten()
-        .ok_or(CounterError::Unreachable)?;
-    let reading = node.counter(key, *limit.rule()).await;
+    let key = limit.key_of(&attributes).ok().flatten();
+    let rule = limit.rule_of(&attributes).ok_or_else(unlimited)?;
+    Ok((key.ok_or_else(unlimited)?, rule))
+}
+
+async fn counter(
+    node: &Arc<Node>,
+    limit: Arc<Limit>,
+    query: CounterQuery,
+) -> Result<CounterView, CounterError> {
+    let (key, rule) = counter_key(&limit, query)?;
+    let reading = node.counter(key, rule).await;
     let reading = reading.map_err(|_unreachable| CounterError::Unreachable)?;
     Ok(CounterView {
         state: LimitDecision {
             limit,
+            key,
+            rule,
+            charged: Cost::ZERO,
             verdict: reading.verdict,
             decided_by: DecidedBy::Owner,
             node: reading.owner.clone(),

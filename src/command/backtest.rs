@@ -136,7 +136,7 @@ fn replay(
         for (plan, tally) in plans.plans.iter().zip(&mut tallies) {
             said.clear();
             match engine.check(plan, request.time, asked, &mut said) {
-                Ok(()) => tally.count(plan, request.time, asked, &said),
+                Ok(()) => tally.count(plan, request.time, &values, &said),
                 Err(error) => tally.count_fault(&error),
             }
         }

@@ -12,8 +12,8 @@ use std::{
 use serde::Deserialize;
 use tollgate_api::{Family, HeaderFamilies};
 use tollgate_limit::{
-    AlgorithmSpec, DEFAULT_POLICY, DEFAULT_SLICES, Fallback, HashKey, Limit, LimitSpec, Policies,
-    PolicyError,
+    AlgorithmSpec, CostSource, Counted, DEFAULT_IPV6_PREFIX, DEFAULT_POLICY, DEFAULT_SLICES,
+    Fallback, HashKey, Limit, LimitNumber, LimitSpec, Policies, PolicyError,
 };
 use toml::Spanned;
 
@@ -143,8 +143,8 @@ fn spec_of(source: &Source, raw: RawLimit) -> Result<LimitSpec, ConfigError> {
             .map(|(name, texts)| (name, texts.0))
             .collect(),
         key: raw.key.map(Spanned::into_inner).unwrap_or_default(),
+        limit: LimitNumber::One(raw.limit.get_ref().0),
         algorithm: AlgorithmSpec::SlidingWindow {
-            limit: raw.limit.get_ref().0,
             window: raw.window.get_ref().0,
             slices: raw
                 .slices
@@ -152,6 +152,12 @@ fn spec_of(source: &Source, raw: RawLimit) -> Result<LimitSpec, ConfigError> {
             hard: raw.hard.is_some_and(Spanned::into_inner),
         },
         required: raw.required,
+        ipv6_prefix: DEFAULT_IPV6_PREFIX,
+        cost: CostSource::Request,
+        count: Counted::Requests,
+        ban: None,
+        set_aside: None,
+        shadow: false,
     })
 }
 

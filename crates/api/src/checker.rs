@@ -4,7 +4,10 @@
 
 use std::{fmt, pin::Pin, sync::Arc};
 
-use tollgate_limit::{CheckError, Decision, Limit, LimitSpec, Nanos, Question};
+use tollgate_limit::{
+    Action, ActionError, AmendedLimit, CheckError, Decision, HashKey, Limit, LimitSpec, Nanos,
+    Question, Receipt,
+};
 
 use crate::families::HeaderFamilies;
 
@@ -25,6 +28,9 @@ impl fmt::Debug for Checked {
     }
 }
 
+/// What becomes of an action.
+pub type Acted = Pin<Box<dyn Future<Output = Result<Vec<AmendedLimit>, ActionError>> + Send>>;
+
 /// Decides checks.
 pub trait Checker: Send + Sync + 'static {
     /// One reading of the node's monotonic clock. The edges take one for each batch and pass it back.
@@ -44,6 +50,19 @@ pub trait Checker: Send + Sync + 'static {
     /// # Errors
     /// [`CheckError::InlineOff`] or [`CheckError::Spec`]: the caller's fault.
     fn inline_limit(&self, spec: LimitSpec) -> Result<Arc<Limit>, CheckError>;
+
+    /// The key that the ids of checks are sealed with.
+    fn receipt_key(&self) -> &HashKey;
+
+    /// Does something with what a check charged. Ends within the check deadline.
+    fn act(&self, now: Nanos, receipt: Receipt, action: Action) -> Acted;
+
+    /// Gives back what such a check would cost, the oldest first, on every limit that it meets but those
+    /// on concurrency; bans stay. Ends within the check deadline.
+    ///
+    /// # Errors
+    /// [`CheckError`]: the caller's fault, nothing was changed.
+    fn refund(&self, now: Nanos, question: &Question<'_>) -> Result<Acted, CheckError>;
 
     /// The header families that answers of a policy carry; of the empty name, those of inline limits.
     fn headers(&self, policy: &str) -> HeaderFamilies;

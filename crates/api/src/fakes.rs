@@ -12,8 +12,8 @@ use std::{
 use tokio::sync::Semaphore;
 use tollgate_limit::{
     AlgorithmSpec, Applied, CheckError, CheckId, Cost, DecidedBy, Decision, Fallback, HashKey,
-    KeyHash, Limit, LimitDecision, LimitSpec, Mode, Nanos, NodeId, Outcome, Policies, Question,
-    Reason, Subject, Verdict,
+    KeyHash, Limit, LimitDecision, LimitNumber, LimitSpec, Mode, Nanos, NodeId, Outcome, Policies,
+    Question, Reason, Subject, Verdict,
 };
 use tollgate_wire::identity::Phase;
 
@@ -32,17 +32,17 @@ pub(crate) fn node(name: &str) -> NodeId {
 
 pub(crate) fn spec(name: &str, limit: u64, window_ms: u64, key: &[&str]) -> LimitSpec {
     LimitSpec {
-        name: name.to_owned(),
-        matches: Vec::new(),
         key: key.iter().map(|&name| name.to_owned()).collect(),
-        algorithm: AlgorithmSpec::SlidingWindow {
-            limit,
-            window: Nanos::from_millis(window_ms),
-            slices: 10,
-            hard: false,
-        },
-        fallback: Fallback::LocalFull,
         required: name == "required",
+        ..LimitSpec::new(
+            name,
+            LimitNumber::One(limit),
+            AlgorithmSpec::SlidingWindow {
+                window: Nanos::from_millis(window_ms),
+                slices: 10,
+                hard: false,
+            },
+        )
     }
 }
 

@@ -71,6 +71,15 @@ impl Fault {
                 let field = format!("attributes.{attribute}");
                 (Blame::Field, Self::new(field, wrong, VALUE))
             }
+            CheckError::NoCost { attribute, .. } => {
+                let field = format!("attributes.{attribute}");
+                let right = "a whole number from 0 to 9007199254740992";
+                (Blame::Field, Self::new(field, wrong, right))
+            }
+            CheckError::OnlyConcurrency => {
+                let right = "ask `POST /v1/acquire` for a permit instead";
+                (Blame::Field, Self::new("policy", wrong, right))
+            }
             CheckError::EmptyKey { attribute } => {
                 let field = format!("key.{attribute}");
                 (Blame::Field, Self::new(field, wrong, VALUE))

@@ -15,7 +15,7 @@ mod http;
 mod operator;
 
 pub use self::{
-    checker::{Checked, Checker},
+    checker::{Acted, Checked, Checker},
     client_stream::{MAX_WAITING, StreamError, serve_stream},
     families::{Family, HeaderFamilies},
     http::{Http, HttpConfig, MAX_BODY, MAX_CHECKS, Reach, ServeError, Token, TokenError, serve},

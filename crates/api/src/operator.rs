@@ -26,6 +26,12 @@ pub trait Operator: Send + Sync + 'static {
         query: CounterQuery,
     ) -> Pin<Box<dyn Future<Output = Result<CounterView, CounterError>> + Send>>;
 
+    /// Resets one counter, its ban too: `DELETE /v1/keys`. Bounded by the check deadline.
+    fn reset(
+        &self,
+        query: CounterQuery,
+    ) -> Pin<Box<dyn Future<Output = Result<(), CounterError>> + Send>>;
+
     /// Whether the node takes checks: `GET /readyz`.
     fn readiness(&self) -> Readiness;
 
@@ -42,6 +48,8 @@ pub struct ClusterView {
     pub placement: u64,
     /// Fingerprint of its policies.
     pub policies: u64,
+    /// Why the newest policies are not in force, in one line; `None` if they are.
+    pub policies_error: Option<String>,
     /// The cluster's switches.
     pub switches: Switches,
     /// All members, this node too.

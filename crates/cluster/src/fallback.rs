@@ -9,7 +9,8 @@ use std::{
 
 use dashmap::{DashMap, Entry};
 use tollgate_limit::{
-    Fallback, KeyHash, Nanos, Outcome, Reason, Rule, SlidingWindow, Verdict, Window,
+    Algorithm, Concurrency, Fallback, FixedWindow, KeyHash, LeakyBucket, Nanos, Outcome, Reason,
+    Rule, SlidingLog, SlidingWindow, TokenBucket, Verdict, Window,
 };
 
 /// When to ask again after a refusal by `fallback = "deny"`.
@@ -33,7 +34,7 @@ pub fn substitute_for(rule: &Rule, fallback: Fallback, members: usize) -> Substi
         Fallback::Allow => Substitute::Say(Verdict {
             outcome: Outcome::Allow,
             used: 0,
-            remaining: rule.capacity(),
+            remaining: rule.open_capacity(),
             retry_after: Some(Nanos::ZERO),
             more_after: Nanos::ZERO,
             reset_after: Nanos::ZERO,
@@ -53,18 +54,45 @@ pub fn substitute_for(rule: &Rule, fallback: Fallback, members: usize) -> Substi
     }
 }
 
-/// The rule with the limit divided by the members, at least 1 unless it is 0.
+/// The rule with its numbers divided by the members, at least 1 unless they are 0.
 fn fair_share(rule: &Rule, members: usize) -> Rule {
     let members = u64::try_from(members).unwrap_or(u64::MAX).max(1);
-    match rule {
-        Rule::SlidingWindow(rule) => Rule::SlidingWindow(SlidingWindow {
-            limit: rule
-                .limit
-                .checked_div(members)
-                .unwrap_or(0)
-                .max(rule.limit.min(1)),
-            ..*rule
+    let part = |number: u64| {
+        let part = number.checked_div(members).unwrap_or(0);
+        part.max(number.min(1))
+    };
+    let algorithm = match rule.algorithm {
+        Algorithm::SlidingWindow(rule) => Algorithm::SlidingWindow(SlidingWindow {
+            limit: part(rule.limit),
+            ..rule
         }),
+        Algorithm::SlidingLog(rule) => Algorithm::SlidingLog(SlidingLog {
+            limit: part(rule.limit),
+            ..rule
+        }),
+        Algorithm::FixedWindow(rule) => Algorithm::FixedWindow(FixedWindow {
+            limit: part(rule.limit),
+            ..rule
+        }),
+        Algorithm::TokenBucket(rule) => Algorithm::TokenBucket(TokenBucket {
+            limit: part(rule.limit),
+            burst: part(rule.burst),
+            ..rule
+        }),
+        Algorithm::LeakyBucket(rule) => Algorithm::LeakyBucket(LeakyBucket {
+            limit: part(rule.limit),
+            queue: part(rule.capacity()).saturating_sub(1),
+            ..rule
+        }),
+        Algorithm::Concurrency(rule) => Algorithm::Concurrency(Concurrency {
+            limit: part(rule.limit),
+            ..rule
+        }),
+    };
+    Rule {
+        algorithm,
+        set_aside: rule.set_aside.checked_div(members).unwrap_or(0),
+        ..*rule
     }
 }
 
@@ -127,6 +155,13 @@ impl LastAnswers {
     pub fn used(&self, now: Nanos, key: KeyHash) -> Option<u64> {
         let answer = *self.answers.get(&key)?;
         (now < answer.expires).then_some(answer.used)
+    }
+
+    /// Forgets the answer for one key.
+    pub fn forget(&self, key: KeyHash) {
+        if self.answers.remove(&key).is_some() {
+            self.count.fetch_sub(1, Ordering::Relaxed);
+        }
     }
 
     /// Forgets what has expired. One pass over all, a shard at a time.

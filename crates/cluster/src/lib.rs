@@ -6,7 +6,7 @@
 //!
 //! Invariants, by name: INV-SAME-PLACEMENT ([`Placement`]), INV-ONE-SELF ([`Membership`]),
 //! INV-LATE-COUNTS-NOTHING ([`PauseWatch`]), INV-DECIDED-ONCE ([`DecidedRing`]), INV-GIVEN-BACK-ONCE
-//! ([`GiveBackWindow`]), INV-REFUSAL-KEEPS-NOTHING ([`Settlement`]).
+//! ([`AmendWindow`]), INV-REFUSAL-KEEPS-NOTHING ([`Settlement`]).
 
 #![warn(
     clippy::arithmetic_side_effects,
@@ -23,10 +23,10 @@
     )
 )]
 
+mod amend;
 mod breaker;
 mod decided;
 mod fallback;
-mod give_back;
 mod in_flight;
 mod joining;
 mod membership;
@@ -38,10 +38,10 @@ mod retry;
 mod settle;
 
 pub use self::{
+    amend::{AMEND_WINDOW, Acceptance, AmendQueue, AmendWindow, Amendment, QueueFull},
     breaker::{Breaker, Opening, PING_INTERVAL, TIMEOUTS_IN_A_ROW, Turn},
     decided::{DecidedRing, MAX_RING, MIN_RING},
     fallback::{LastAnswers, MAX_LAST_ANSWERS, Substitute, UNDECIDED_RETRY_AFTER, substitute_for},
-    give_back::{Acceptance, GIVE_BACK_WINDOW, GiveBackQueue, GiveBackWindow, QueueFull},
     in_flight::{Full, InFlight, MAX_IN_FLIGHT, Pending},
     joining::{JOIN_TIMEOUT, JoinNews, Joining, REFUSED_AGAIN_AFTER, Seeds},
     membership::{Change, GRACE, Gone, MemberState, MemberView, Membership, VETO},
@@ -50,5 +50,5 @@ pub use self::{
     placement::{MAX_MEMBERS, Member, MemberIndex, Placement},
     plan::{Group, Indices, Plan},
     retry::{Attempts, Failure, LEAST_TIME_TO_ASK, NewestOwner, NextStep, next_step},
-    settle::{Answer, Charge, GiveBackTo, Settled, Settlement, Step},
+    settle::{Answer, GiveBackTo, Settled, Settlement, Step},
 };

@@ -6,7 +6,7 @@
 //! each place keeps the order of the limits.
 
 use smallvec::SmallVec;
-use tollgate_limit::{AppliedLimits, Cost, Mode};
+use tollgate_limit::{AppliedLimits, Mode};
 
 use crate::placement::{MemberIndex, Placement};
 
@@ -25,7 +25,6 @@ pub struct Group {
 /// Where each limit of one check is decided. No allocation for up to two limits.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    cost: Cost,
     mode: Mode,
     local: Indices,
     ownerless: Indices,
@@ -37,13 +36,11 @@ impl Plan {
     #[must_use]
     pub fn new(
         applied: &AppliedLimits,
-        cost: Cost,
         mode: Mode,
         placement: &Placement,
         own: Option<MemberIndex>,
     ) -> Self {
         let mut plan = Self {
-            cost,
             mode,
             local: Indices::new(),
             ownerless: Indices::new(),
@@ -67,12 +64,6 @@ impl Plan {
                 limits: Indices::from_slice(&[limit]),
             }),
         }
-    }
-
-    /// The check's cost.
-    #[must_use]
-    pub const fn cost(&self) -> Cost {
-        self.cost
     }
 
     /// Whether it consumes.

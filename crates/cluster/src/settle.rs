@@ -2,14 +2,13 @@
 //!
 //! INV-REFUSAL-KEEPS-NOTHING (P4, rule 5): when a limit refuses, every charge that another step made
 //! for the same check is listed to be given back, and no other. A step decides its limits together,
-//! so a step with a refusal charged nothing. Knows nothing of stores and messages.
+//! so a step with a refusal charged nothing. A limit in shadow refuses for itself alone: it charged
+//! nothing, and the others go on (rule 10). Knows nothing of stores and messages.
 
 use smallvec::SmallVec;
 use tollgate_limit::{
-    AppliedLimits, Cost, DecidedBy, KeyHash, LimitDecision, Mode, NodeId, Rule, Verdict,
+    AppliedLimits, Charge, Cost, DecidedBy, LimitDecision, Mode, NodeId, Verdict,
 };
-
-use crate::plan::Plan;
 
 /// What one limit said, and who decided it.
 #[derive(Clone, Debug, PartialEq)]
@@ -37,19 +36,6 @@ pub enum Step {
     Nowhere,
 }
 
-/// A charge, as its counter needs it to be given back.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Charge {
-    /// The counter.
-    pub key: KeyHash,
-    /// Its rule.
-    pub rule: Rule,
-    /// What was charged.
-    pub cost: Cost,
-    /// The slice that it went to, on the clock of the node that charged.
-    pub slice: u64,
-}
-
 /// A charge that must go back, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GiveBackTo {
@@ -73,24 +59,32 @@ pub struct Settled {
 /// Gathers the answers of one check. No allocation for up to two limits but the list of decisions.
 #[derive(Clone, Debug)]
 pub struct Settlement {
-    answers: SmallVec<[Option<Recorded>; 2]>,
+    answers: SmallVec<[Place; 2]>,
     refused: bool,
 }
 
+/// What is known of one limit.
 #[derive(Clone, Debug)]
-struct Recorded {
-    answer: Answer,
+struct Place {
+    enforced: bool,
+    answer: Option<Answer>,
     step: Step,
-    /// Whether the step admitted and so charged.
+    /// Whether its step admitted, it too, and so charged.
     charged: bool,
 }
 
 impl Settlement {
-    /// Nothing is said yet by any of so many applied limits.
+    /// Nothing is said yet by any of these limits.
     #[must_use]
-    pub fn new(limits: usize) -> Self {
+    pub fn new(applied: &AppliedLimits) -> Self {
+        let places = applied.iter().map(|applied| Place {
+            enforced: applied.rule.is_enforced(),
+            answer: None,
+            step: Step::Nowhere,
+            charged: false,
+        });
         Self {
-            answers: SmallVec::from_elem(None, limits),
+            answers: places.collect(),
             refused: false,
         }
     }
@@ -104,23 +98,22 @@ impl Settlement {
     ) {
         let mut admitted = true;
         for (limit, answer) in limits.iter().zip(answers) {
-            admitted &= answer.verdict.is_allowed();
-            if let Some(place) = self.answers.get_mut(*limit) {
-                debug_assert!(place.is_none(), "a limit is decided once");
-                *place = Some(Recorded {
-                    answer,
-                    step,
-                    charged: false,
-                });
-            }
+            let allowed = answer.verdict.is_allowed();
+            let Some(place) = self.answers.get_mut(*limit) else {
+                continue;
+            };
+            debug_assert!(place.answer.is_none(), "a limit is decided once");
+            admitted &= allowed || !place.enforced;
+            place.charged = allowed;
+            place.step = step;
+            place.answer = Some(answer);
         }
         if !admitted {
             self.refused = true;
-            return;
-        }
-        for limit in limits {
-            if let Some(Some(recorded)) = self.answers.get_mut(*limit) {
-                recorded.charged = true;
+            for limit in limits {
+                if let Some(place) = self.answers.get_mut(*limit) {
+                    place.charged = false;
+                }
             }
         }
     }
@@ -131,26 +124,24 @@ impl Settlement {
         self.refused
     }
 
-    /// The answer, and what must go back. `applied` and `plan` are the check's.
+    /// The answer, and what must go back. `applied` and `mode` are the check's.
     #[must_use]
-    pub fn finish(self, plan: &Plan, applied: &AppliedLimits) -> Settled {
-        let consumes = plan.mode() == Mode::Consume && plan.cost() != Cost::ZERO;
-        let gives_back = self.refused && consumes;
+    pub fn finish(self, mode: Mode, applied: &AppliedLimits) -> Settled {
         let mut settled = Settled {
             limits: Vec::with_capacity(self.answers.len()),
             give_back: SmallVec::new(),
         };
-        for (applied, recorded) in applied.iter().zip(self.answers) {
-            let Some(recorded) = recorded else { continue };
-            let answer = recorded.answer;
-            if gives_back && recorded.charged {
+        for (applied, place) in applied.iter().zip(self.answers) {
+            let Some(answer) = place.answer else { continue };
+            let consumed = place.charged && mode == Mode::Consume && applied.cost > Cost::ZERO;
+            if consumed && self.refused {
                 let charge = Charge {
                     key: applied.key,
-                    rule: *applied.limit.rule(),
-                    cost: plan.cost(),
+                    rule: applied.rule,
+                    cost: applied.cost,
                     slice: answer.verdict.charged_slice,
                 };
-                match recorded.step {
+                match place.step {
                     Step::Owner => settled.give_back.push(GiveBackTo::Owner(charge)),
                     Step::Fallback => settled.give_back.push(GiveBackTo::Fallback(charge)),
                     Step::Peer => {
@@ -160,8 +151,12 @@ impl Settlement {
                     Step::Nowhere => {}
                 }
             }
+            let stands = consumed && !self.refused && place.step != Step::Nowhere;
             settled.limits.push(LimitDecision {
                 limit: applied.limit.clone(),
+                key: applied.key,
+                rule: applied.rule,
+                charged: if stands { applied.cost } else { Cost::ZERO },
                 verdict: answer.verdict,
                 decided_by: answer.decided_by,
                 node: answer.node,

@@ -19,6 +19,7 @@ pub const MAX_NAME_LENGTH: usize = 128;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Attributes<'a> {
     pairs: SmallVec<[(Cow<'a, str>, Cow<'a, str>); 4]>,
+    proxied: bool,
 }
 
 impl<'a> Attributes<'a> {
@@ -61,6 +62,28 @@ impl<'a> Attributes<'a> {
         }
         self.pairs.push((name, value));
         Ok(())
+    }
+
+    /// Adds what a proxied request has: whatever its value is, it is no error, and `match` sees it as it
+    /// is. What does not fit by name or number is left out, as is a second value of a name.
+    pub fn insert_proxied(
+        &mut self,
+        name: impl Into<Cow<'a, str>>,
+        value: impl Into<Cow<'a, str>>,
+    ) {
+        let (name, value) = (name.into(), value.into());
+        self.proxied = true;
+        let is_legal = !name.is_empty() && name.len() <= MAX_NAME_LENGTH;
+        let is_known = self.pairs.iter().any(|(known, _)| *known == name);
+        if is_legal && !is_known && self.pairs.len() < MAX_ATTRIBUTES {
+            self.pairs.push((name, value));
+        }
+    }
+
+    /// Whether they are those of a proxied request, of which nothing is the asker's fault.
+    #[must_use]
+    pub const fn are_proxied(&self) -> bool {
+        self.proxied
     }
 
     /// The value of an attribute; `None` if it is absent or empty.

@@ -4,7 +4,13 @@
 
 use std::{fmt, sync::Arc};
 
-use crate::{policy::Limit, verdict::Verdict};
+use crate::{
+    key::KeyHash,
+    policy::Limit,
+    rule::Rule,
+    units::{Cost, Nanos},
+    verdict::Verdict,
+};
 
 /// The name of a node, stable over its restarts: `[A-Za-z0-9._-]{1,64}`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -69,6 +75,12 @@ impl DecidedBy {
 pub struct LimitDecision {
     /// The limit.
     pub limit: Arc<Limit>,
+    /// The counter.
+    pub key: KeyHash,
+    /// The rule that it was decided by.
+    pub rule: Rule,
+    /// What the check charged to it, as the answer stands: [`Cost::ZERO`] of a refused check.
+    pub charged: Cost,
     /// What it said.
     pub verdict: Verdict,
     /// Who decided.
@@ -77,6 +89,14 @@ pub struct LimitDecision {
     pub node: NodeId,
     /// Whether the answer may miss counts that the cluster has.
     pub degraded: bool,
+}
+
+impl LimitDecision {
+    /// Whether it refuses, and its refusal holds.
+    #[must_use]
+    pub const fn refuses(&self) -> bool {
+        !self.verdict.is_allowed() && self.rule.is_enforced()
+    }
 }
 
 /// The id of a check: the entry node's boot and its running number.
@@ -104,19 +124,28 @@ pub struct Decision {
 }
 
 impl Decision {
-    /// Whether every limit admits the check.
+    /// Whether every limit that is enforced admits the check.
     #[must_use]
     pub fn is_allowed(&self) -> bool {
-        self.limits.iter().all(|limit| limit.verdict.is_allowed())
+        !self.limits.iter().any(LimitDecision::refuses)
     }
 
-    /// The limit whose numbers stand for the whole answer; `None` if no limit applies.
+    /// How long the caller should hold the request back: the longest of all limits.
+    #[must_use]
+    pub fn delay(&self) -> Nanos {
+        let enforced = self.limits.iter().filter(|limit| limit.rule.is_enforced());
+        let delays = enforced.map(|limit| limit.verdict.delay);
+        delays.max().unwrap_or(Nanos::ZERO)
+    }
+
+    /// The limit whose numbers stand for the whole answer; `None` if none applies that is enforced.
     ///
     /// Of an allowed check the one with the least remaining, of several the one that is empty last. Of
     /// a refused check the refusing one with the longest wait; waiting for ever is the longest.
     #[must_use]
     pub fn headline(&self) -> Option<&LimitDecision> {
-        let refusing = self.limits.iter().filter(|one| !one.verdict.is_allowed());
+        let enforced = || self.limits.iter().filter(|one| one.rule.is_enforced());
+        let refusing = enforced().filter(|one| one.refuses());
         let longest = refusing.reduce(|kept, one| {
             let (kept_wait, wait) = (kept.verdict.retry_after, one.verdict.retry_after);
             let longer = match (kept_wait, wait) {
@@ -127,7 +156,7 @@ impl Decision {
             if longer { one } else { kept }
         });
         longest.or_else(|| {
-            self.limits.iter().reduce(|kept, one| {
+            enforced().reduce(|kept, one| {
                 let tighter = one.verdict.remaining < kept.verdict.remaining;
                 let equal = one.verdict.remaining == kept.verdict.remaining;
                 let later = one.verdict.reset_after > kept.verdict.reset_after;
@@ -153,29 +182,27 @@ mod tests {
 
     use super::{CheckId, DecidedBy, Decision, LimitDecision, NodeId};
     use crate::{
-        key::HashKey,
+        key::{HashKey, KeyHash},
         policy::Limit,
-        spec::{AlgorithmSpec, Fallback, LimitSpec},
-        units::Nanos,
+        rule::Enforcement,
+        spec::{AlgorithmSpec, LimitNumber, LimitSpec},
+        units::{Cost, Nanos},
         verdict::{Outcome, Reason, Verdict},
     };
 
     fn limit(name: &str, verdict: Verdict) -> LimitDecision {
-        let spec = LimitSpec {
-            name: name.to_owned(),
-            matches: Vec::new(),
-            key: Vec::new(),
-            algorithm: AlgorithmSpec::SlidingWindow {
-                limit: 100,
-                window: Nanos::from_millis(60_000),
-                slices: 10,
-                hard: false,
-            },
-            fallback: Fallback::LocalFull,
-            required: false,
+        let algorithm = AlgorithmSpec::SlidingWindow {
+            window: Nanos::from_millis(60_000),
+            slices: 10,
+            hard: false,
         };
+        let spec = LimitSpec::new(name, LimitNumber::One(100), algorithm);
+        let limit = Limit::new("p", spec, &HashKey::new([0; 16])).unwrap();
         LimitDecision {
-            limit: Arc::new(Limit::new("p", spec, &HashKey::new([0; 16])).unwrap()),
+            key: KeyHash::from_halves(0, 0),
+            rule: *limit.usual_rule().unwrap(),
+            charged: Cost::ZERO,
+            limit: Arc::new(limit),
             verdict,
             decided_by: DecidedBy::Owner,
             node: NodeId::new("n1").unwrap(),
@@ -217,6 +244,24 @@ mod tests {
         check(&[allow(0, 1), refuse(Some(5)), refuse(Some(4))], Some("b"));
         check(&[refuse(Some(5)), refuse(None), refuse(Some(9))], Some("b"));
         check(&[refuse(None), refuse(Some(9)), allow(0, 99)], Some("a"));
+    }
+
+    /// Rule 10.
+    #[test]
+    fn a_shadow_limit_never_denies_and_makes_no_headline() {
+        let refused = verdict(Outcome::Refuse(Reason::LimitExceeded), 0, Some(5), 1);
+        let mut shadow = limit("shadow", refused);
+        shadow.rule.enforcement = Enforcement::Shadow;
+        let other = limit("other", verdict(Outcome::Allow, 50, Some(0), 1));
+        let mut decision = Decision {
+            id: CheckId { boot: 0, number: 0 },
+            limits: vec![shadow, other],
+        };
+        assert!(decision.is_allowed());
+        let headline = decision.headline().map(|limit| limit.limit.name());
+        assert_eq!(headline, Some("other"));
+        decision.limits.pop();
+        assert!(decision.is_allowed() && decision.headline().is_none());
     }
 
     #[test]

@@ -25,11 +25,19 @@
     )
 )]
 
+mod action;
 mod attributes;
+mod bucket;
+mod calendar;
+mod counter;
 mod decision;
+mod entries;
+mod fixed_window;
+mod judge;
 mod key;
 mod policy;
 mod question;
+mod receipt;
 mod rule;
 mod spec;
 mod store;
@@ -38,17 +46,27 @@ mod verdict;
 mod window;
 
 pub use self::{
+    action::{Action, ActionError, AmendedLimit, Ending, Settling},
     attributes::{AttributeError, Attributes, MAX_ATTRIBUTES, MAX_NAME_LENGTH, MAX_VALUE_LENGTH},
+    calendar::{CalendarUnit, Zone},
     decision::{CheckId, DecidedBy, Decision, LimitDecision, NodeId},
     key::{HashKey, KeyHash, KeyHasher, SLOT_COUNT, SlotId},
     policy::{
-        Applied, AppliedLimits, Limit, MAX_LIMITS_PER_POLICY, Pattern, Policies, Policy,
-        PolicyError, Tally,
+        Application, Applied, AppliedLimits, Limit, MAX_LIMITS_PER_POLICY, Pattern, Policies,
+        Policy, PolicyError, Tally,
     },
-    question::{CheckError, DEFAULT_POLICY, Question, Subject},
-    rule::{MAX_SLICES, OldestSlice, Rule, SlidingWindow},
-    spec::{AlgorithmSpec, DEFAULT_SLICES, Fallback, LimitSpec, SpecError},
-    store::{Ask, SHARD_COUNT, Store, StoreConfig, StoreStats},
+    question::{Call, CheckError, DEFAULT_POLICY, Question, Subject},
+    receipt::{Charge, ChargedAt, Receipt, ReceiptItem, ReceiptItems},
+    rule::{
+        Algorithm, Alignment, Ban, Concurrency, Enforcement, FixedWindow, LeakyBucket,
+        MAX_ESCALATION, MAX_LOG_LIMIT, MAX_SLICES, OldestSlice, Rule, SlidingLog, SlidingWindow,
+        TokenBucket,
+    },
+    spec::{
+        AlgorithmSpec, BanSpec, CostSource, Counted, DEFAULT_IPV6_PREFIX, DEFAULT_SLICES, Fallback,
+        LimitNumber, LimitSpec, SetAsideSpec, SpecError, TierNumber,
+    },
+    store::{Ask, Change, SHARD_COUNT, Store, StoreConfig, StoreStats},
     units::{Cost, MAX_UNITS, Nanos, OutOfRange, Window},
     verdict::{Mode, Outcome, Reason, Verdict},
 };

@@ -12,11 +12,18 @@ use std::{collections::HashMap, sync::Arc};
 
 use smallvec::SmallVec;
 
-pub use self::{limit::Limit, pattern::Pattern, tally::Tally};
+pub use self::{
+    limit::{Application, Limit},
+    pattern::Pattern,
+    tally::Tally,
+};
 use crate::{
     attributes::Attributes,
     key::{HashKey, KeyHash, KeyHasher},
-    question::CheckError,
+    question::{Call, CheckError},
+    rule::Rule,
+    store::Ask,
+    units::Cost,
 };
 
 /// The most limits of one policy.
@@ -29,6 +36,22 @@ pub struct Applied {
     pub limit: Arc<Limit>,
     /// The counter.
     pub key: KeyHash,
+    /// The rule of the check's tier.
+    pub rule: Rule,
+    /// What the check costs on this limit.
+    pub cost: Cost,
+}
+
+impl Applied {
+    /// What its owner is asked.
+    #[must_use]
+    pub const fn ask(&self) -> Ask {
+        Ask {
+            key: self.key,
+            rule: self.rule,
+            cost: self.cost,
+        }
+    }
 }
 
 /// The limits that apply to one check.
@@ -47,22 +70,48 @@ impl Policy {
         &self.limits
     }
 
-    /// The limits that apply to a check with these attributes, in the order of the file. A limit
-    /// whose key attribute is absent is passed by and tallied as skipped.
+    /// The limits that apply to a question of that cost with these attributes, in the order of the
+    /// file; none where one that exempts matches. A limit of which an attribute is absent that it needs
+    /// is passed by and tallied as skipped.
     ///
     /// # Errors
-    /// [`CheckError::Required`] if a limit that says so lacks a key attribute.
-    pub fn select(&self, attributes: &Attributes<'_>) -> Result<AppliedLimits, CheckError> {
+    /// [`CheckError`]: the caller's fault, as [`Limit::apply`] says; [`CheckError::OnlyConcurrency`] if a
+    /// check meets no limit but those that it passes by.
+    pub fn select(
+        &self,
+        attributes: &Attributes<'_>,
+        cost: Cost,
+        call: Call,
+    ) -> Result<AppliedLimits, CheckError> {
         let mut applied = AppliedLimits::new();
+        let mut passed_by = false;
         for limit in self.limits.iter().filter(|limit| limit.matches(attributes)) {
-            if let Some(key) = limit.key_of(attributes)? {
+            if limit.exempts() {
+                return Ok(AppliedLimits::new());
+            }
+            if call == Call::Check && limit.is_concurrency() {
+                passed_by = true;
+                continue;
+            }
+            if let Some(Application { key, rule, cost }) = limit.apply(attributes, cost)? {
                 applied.push(Applied {
                     limit: Arc::clone(limit),
                     key,
+                    rule,
+                    cost,
                 });
             }
         }
+        if passed_by && applied.is_empty() {
+            return Err(CheckError::OnlyConcurrency);
+        }
         Ok(applied)
+    }
+
+    /// The limit of this name.
+    #[must_use]
+    pub fn limit(&self, name: &str) -> Option<&Arc<Limit>> {
+        self.limits.iter().find(|limit| limit.name() == name)
     }
 }
 
@@ -93,6 +142,22 @@ impl Policies {
         }
         limits.push(Arc::new(limit));
         Ok(())
+    }
+
+    /// Goes on with the tallies of the policies that these take the place of, limit by limit.
+    pub fn inherit(&mut self, before: &Self) {
+        for (name, policy) in &mut self.policies {
+            let Some(before) = before.policies.get(name) else {
+                continue;
+            };
+            for limit in &mut policy.limits {
+                if let Some(known) = before.limit(limit.name())
+                    && let Some(limit) = Arc::get_mut(limit)
+                {
+                    limit.inherit(known);
+                }
+            }
+        }
     }
 
     /// A hash of all that decides: equal on nodes whose policies are equal.

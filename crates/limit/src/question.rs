@@ -26,6 +26,18 @@ pub struct Question<'a> {
     pub cost: Cost,
     /// Whether it consumes.
     pub mode: Mode,
+    /// Which limits it meets.
+    pub call: Call,
+}
+
+/// Which limits of a policy a question meets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Call {
+    /// All but those on concurrency, whose permits nobody would release.
+    #[default]
+    Check,
+    /// All of them.
+    Acquire,
 }
 
 /// What a check asks about.
@@ -70,6 +82,19 @@ pub enum CheckError {
         /// The attribute.
         attribute: String,
     },
+    /// An attribute that a limit takes its cost from is no cost.
+    #[error(
+        "limit `{limit}` takes its cost from attribute `{attribute}`, which is not a whole number from 0 to 2^53"
+    )]
+    NoCost {
+        /// The limit.
+        limit: String,
+        /// The attribute.
+        attribute: String,
+    },
+    /// All limits that the check meets are on concurrency.
+    #[error("all limits that the check meets are on concurrency")]
+    OnlyConcurrency,
     /// An inline limit's key attribute has no value.
     #[error("key attribute `{attribute}` of an inline limit must have a value")]
     EmptyKey {

@@ -9,7 +9,9 @@
 //! all of them or none (P4); memory stays within the budget (P7).
 
 mod arena;
+mod ban;
 mod cell;
+mod decide;
 mod handle;
 mod index;
 mod locked;
@@ -17,14 +19,18 @@ mod pressure;
 mod shard;
 mod standoff;
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use parking_lot::{Mutex, MutexGuard};
 
-use self::{locked::Locked, shard::Shard};
+use self::{
+    cell::{Identity, Part},
+    locked::Locked,
+    shard::Shard,
+};
 use crate::{
     key::{KeyHash, SLOT_COUNT},
-    rule::Rule,
+    rule::{Algorithm, Rule},
     units::{Cost, MAX_UNITS, Nanos},
     verdict::{Mode, Verdict},
 };
@@ -35,6 +41,11 @@ pub const SHARD_COUNT: usize = 1024;
 /// What a store may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StoreConfig {
+    /// Unix time of the clock's origin, as carried forward by the monotonic clock: fixed windows are
+    /// aligned by it, nothing else. Default 0.
+    pub unix_origin: Nanos,
+    /// Where the numbers of permits start: random, so that no two stores give one twice. Default 1.
+    pub first_permit: u64,
     /// Bytes for all counters, table and bookkeeping included; each shard has an equal part. Default
     /// 256 MiB. Clamped to [`StoreConfig::MIN_BYTES`] and [`StoreConfig::MAX_BYTES`].
     pub max_bytes: u64,
@@ -50,6 +61,8 @@ impl StoreConfig {
 impl Default for StoreConfig {
     fn default() -> Self {
         Self {
+            unix_origin: Nanos::ZERO,
+            first_permit: 1,
             max_bytes: 256 * 1024 * 1024,
         }
     }
@@ -68,9 +81,28 @@ pub struct Ask {
 
 impl Ask {
     fn shares_counter_with(&self, other: &Self) -> bool {
-        let (Rule::SlidingWindow(rule), Rule::SlidingWindow(others)) = (&self.rule, &other.rule);
-        self.key == other.key && rule.window == others.window && rule.slices == others.slices
+        let identity = |ask: &Self| Identity::of(&ask.rule.algorithm, Part::Charges);
+        self.key == other.key && identity(self) == identity(other)
     }
+}
+
+/// A change of one counter that is no check.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// Takes the cost back from where a charge went, at most down to zero; no effect if that is over.
+    /// Of a bucket's charge what has drained since is not taken back. Releases a permit.
+    GiveBack {
+        /// [`Verdict::charged_slice`] of the charge.
+        slice: u64,
+    },
+    /// Takes the cost back, the oldest first, at most down to zero. Releases no permit.
+    Refund,
+    /// Counts the cost without asking whether it fits.
+    Charge,
+    /// Counts the cost as failed: what reaches the limit of a rule with a ban bans the key.
+    Failure,
+    /// Forgets all that is counted for the key, the ban too.
+    Reset,
 }
 
 /// What a store holds and what it lost, as of one look at each shard.
@@ -95,6 +127,7 @@ pub struct StoreStats {
 pub struct Store {
     shards: Box<[Padded]>,
     max_bytes: u64,
+    next_permit: AtomicU64,
     /// The shard that the next sweep begins with.
     next_sweep: AtomicUsize,
 }
@@ -111,23 +144,26 @@ impl Store {
         let max_bytes = config.max_bytes;
         let max_bytes = max_bytes.clamp(StoreConfig::MIN_BYTES, StoreConfig::MAX_BYTES);
         let budget = usize::try_from(max_bytes).unwrap_or(usize::MAX) / SHARD_COUNT;
-        let shards = (0..SHARD_COUNT).map(|_| Padded(Mutex::new(Shard::new(budget))));
+        let shards =
+            (0..SHARD_COUNT).map(|_| Padded(Mutex::new(Shard::new(budget, config.unix_origin))));
         Self {
             shards: shards.collect(),
             max_bytes,
+            next_permit: AtomicU64::new(config.first_permit),
             next_sweep: AtomicUsize::new(0),
         }
     }
 
     /// Decides one limit. A refusal and a peek write nothing; the numbers of a peek are those of now.
     pub fn decide(&self, now: Nanos, ask: &Ask, mode: Mode) -> Verdict {
+        let number = self.number_for(&ask.rule);
         let mut shard = self.lock(shard_of(ask.key));
-        shard.decide(now, (ask.key, &ask.rule), (ask.cost, mode))
+        shard.decide(now, ask, mode, number)
     }
 
-    /// Decides all limits of one check, all or nothing: one verdict for each ask, in order. If one
-    /// refuses, none is charged and the verdicts of the others say what stands without it. Asks of
-    /// one key count on top of each other.
+    /// Decides all limits of one check, all or nothing: one verdict for each ask, in order. If one that
+    /// is enforced refuses, none is charged and the verdicts of the others say what stands without it;
+    /// one in shadow that refuses is not charged itself. Asks of one key count on top of each other.
     ///
     /// Allocates only for checks of more than four limits.
     pub fn decide_all(&self, now: Nanos, asks: &[Ask], mode: Mode, out: &mut impl Extend<Verdict>) {
@@ -139,28 +175,40 @@ impl Store {
         let fits = |(at, ask): (usize, &Ask)| {
             let pending = pending_before(asks, at);
             let shard = locked.shard(ask.key);
-            shard.is_some_and(|shard| shard.fits(now, (ask.key, &ask.rule), (ask.cost, pending)))
+            let verdict = shard.map(|shard| shard.foresee(now, ask, pending));
+            verdict.is_some_and(|verdict| verdict.is_allowed()) || !ask.rule.is_enforced()
         };
         let charges = mode == Mode::Consume && asks.iter().enumerate().all(fits);
         for (at, ask) in asks.iter().enumerate() {
+            let number = self.number_for(&ask.rule);
             let Some(shard) = locked.shard_mut(ask.key) else {
                 continue;
             };
             let verdict = if charges {
-                shard.decide(now, (ask.key, &ask.rule), (ask.cost, mode))
+                shard.decide(now, ask, mode, number)
             } else {
-                let pending = pending_before(asks, at);
-                shard.foresee(now, (ask.key, &ask.rule), (ask.cost, pending))
+                shard.foresee(now, ask, pending_before(asks, at))
             };
             out.extend([verdict]);
         }
     }
 
-    /// Takes units back from the slice that they were charged to, at most down to zero. No effect if
-    /// the slice has left the window or the counter is gone.
-    pub fn give_back(&self, now: Nanos, key: KeyHash, rule: &Rule, slice: u64, cost: Cost) {
-        let mut shard = self.lock(shard_of(key));
-        shard.give_back(now, (key, rule), (slice, cost));
+    /// Changes a counter as a later message says: [`Change`] says how. `ask.cost` are the units.
+    pub fn amend(&self, now: Nanos, ask: &Ask, change: Change) {
+        let number = self.number_for(&ask.rule);
+        self.lock(shard_of(ask.key)).amend(now, ask, change, number);
+    }
+
+    /// The number of the next permit; 0 where there is none.
+    fn number_for(&self, rule: &Rule) -> u64 {
+        match rule.algorithm {
+            Algorithm::Concurrency(_) => self.next_permit.fetch_add(1, Ordering::Relaxed).max(1),
+            Algorithm::SlidingWindow(_)
+            | Algorithm::SlidingLog(_)
+            | Algorithm::FixedWindow(_)
+            | Algorithm::TokenBucket(_)
+            | Algorithm::LeakyBucket(_) => 0,
+        }
     }
 
     /// Sets the count of a key that is not there yet; no effect on a known key.

@@ -119,10 +119,16 @@ impl Window {
     /// The longest window.
     pub const MAX: Nanos = Nanos::from_millis(10 * 366 * 24 * 3600 * 1000);
 
+    /// The window of the shortest length.
+    pub const SHORTEST: Self = Self(Self::MIN);
+
     /// A window of `span`; `None` outside [`Window::MIN`] to [`Window::MAX`].
     #[must_use]
-    pub fn new(span: Nanos) -> Option<Self> {
-        (Self::MIN <= span && span <= Self::MAX).then_some(Self(span))
+    pub const fn new(span: Nanos) -> Option<Self> {
+        if span.0 < Self::MIN.0 || span.0 > Self::MAX.0 {
+            return None;
+        }
+        Some(Self(span))
     }
 
     /// Its length.

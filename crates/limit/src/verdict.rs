@@ -25,9 +25,26 @@ pub enum Reason {
     LimitIsZero,
     /// Neither the owner nor a standby answered, and the limit's fallback is to deny.
     Undecided,
+    /// The queue of a leaky bucket has no room.
+    QueueFull,
+    /// What is left is kept for others.
+    SetAside,
+    /// The key is banned for its failures.
+    Banned,
 }
 
 impl Reason {
+    /// All of them.
+    pub const ALL: [Self; 7] = [
+        Self::LimitExceeded,
+        Self::CostExceedsLimit,
+        Self::LimitIsZero,
+        Self::Undecided,
+        Self::QueueFull,
+        Self::SetAside,
+        Self::Banned,
+    ];
+
     /// Its name in answers and metrics.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
@@ -36,6 +53,9 @@ impl Reason {
             Self::CostExceedsLimit => "cost_exceeds_limit",
             Self::LimitIsZero => "limit_is_zero",
             Self::Undecided => "undecided",
+            Self::QueueFull => "queue_full",
+            Self::SetAside => "set_aside",
+            Self::Banned => "banned",
         }
     }
 }
@@ -68,7 +88,9 @@ pub struct Verdict {
     pub reset_after: Nanos,
     /// How long the caller should hold the request back; zero for all but `leaky-bucket`.
     pub delay: Nanos,
-    /// The slice that the charge went to; meaningless where nothing was charged.
+    /// Where the charge went, as [`Store::amend`](crate::Store::amend) takes it: a slice of a sliding
+    /// window, the start of a fixed one, the instant of an entry or of a bucket's charge, the number of
+    /// a permit. Meaningless where nothing was charged.
     pub charged_slice: u64,
 }
 

@@ -13,18 +13,21 @@
 
 mod place;
 
-use self::place::{Place, index_of, kept, to_u64};
+pub(crate) use self::place::to_u64;
+use self::place::{Place, index_of, kept};
 use crate::{
+    judge::{self, Terms},
     rule::SlidingWindow,
     units::{Cost, Nanos},
-    verdict::{Mode, Outcome, Reason, Verdict},
+    verdict::{Mode, Outcome, Verdict},
 };
 
 /// Decides one check, and charges it if it is admitted and consumes.
 ///
 /// `counters` has `slices + 1` words. `latest` is the instant of the last charge.
+#[inline]
 pub(crate) fn decide(
-    rule: &SlidingWindow,
+    (rule, terms): (&SlidingWindow, &Terms),
     counters: &mut [u64],
     latest: &mut Nanos,
     now: Nanos,
@@ -32,9 +35,9 @@ pub(crate) fn decide(
 ) -> Verdict {
     let place = Place::new(rule, *latest, now);
     let reading = Reading::new(rule, place, counters);
-    let outcome = reading.outcome(cost, Cost::ZERO);
+    let outcome = terms.outcome(&reading, cost, Cost::ZERO);
     if outcome != Outcome::Allow || mode == Mode::Peek || cost == Cost::ZERO {
-        return reading.verdict(outcome, cost, Cost::ZERO);
+        return told(terms, &reading, outcome, cost);
     }
     // What is charged lies in the slice of now, which counts in full.
     let used = reading.used.saturating_add(cost.units());
@@ -47,18 +50,27 @@ pub(crate) fn decide(
         total,
         used,
     };
-    charged.verdict(outcome, cost, Cost::ZERO)
+    told(terms, &charged, outcome, cost)
 }
 
-/// Counts units in the slice of `now` without asking whether they fit.
+#[inline]
+fn told(terms: &Terms, reading: &Reading<'_>, outcome: Outcome, cost: Cost) -> Verdict {
+    Verdict {
+        charged_slice: reading.place.slice,
+        ..terms.verdict(reading, outcome, (cost, Cost::ZERO))
+    }
+}
+
+/// Counts units in the slice of `now` without asking whether they fit. Returns the slice.
 pub(crate) fn charge(
     rule: &SlidingWindow,
     counters: &mut [u64],
     latest: &mut Nanos,
     now: Nanos,
     units: u64,
-) {
-    Place::new(rule, *latest, now).charge(counters, latest, units);
+) -> u64 {
+    let place = Place::new(rule, *latest, now).charge(counters, latest, units);
+    place.slice
 }
 
 /// Takes units back from just that slice, at most down to zero. Returns whether a word changed: not
@@ -81,6 +93,28 @@ pub(crate) fn give_back(
     let before = *counter;
     *counter = before.saturating_sub(cost.units());
     *counter != before
+}
+
+/// Takes units back, from the oldest slices first, at most down to zero. Returns whether a word
+/// changed.
+pub(crate) fn refund(
+    rule: &SlidingWindow,
+    counters: &mut [u64],
+    latest: Nanos,
+    now: Nanos,
+    cost: Cost,
+) -> bool {
+    let place = Place::new(rule, latest, now);
+    let oldest = place.slice.saturating_sub(u64::from(rule.slices));
+    let mut left = cost.units();
+    for slice in oldest..=place.newest {
+        if let Some(counter) = counters.get_mut(index_of(slice, counters.len())) {
+            let taken = left.min(*counter);
+            *counter = counter.saturating_sub(taken);
+            left = left.saturating_sub(taken);
+        }
+    }
+    left < cost.units()
 }
 
 /// A counter as it stands at an instant. Changes nothing.
@@ -124,53 +158,14 @@ impl<'a> Reading<'a> {
             used: whole.saturating_add(place.part(oldest, rule.oldest)),
         }
     }
+}
 
-    /// Units used in the window that ends now, rounded up.
-    pub(crate) const fn used(&self) -> u64 {
+impl judge::Reading for Reading<'_> {
+    fn used(&self) -> u64 {
         self.used
     }
 
-    /// Whether `cost` fits on top of what is used and of `pending`, which is about to be charged.
-    pub(crate) fn outcome(&self, cost: Cost, pending: Cost) -> Outcome {
-        let wanted = cost.units().saturating_add(pending.units());
-        if cost == Cost::ZERO {
-            Outcome::Allow
-        } else if self.rule.limit == 0 {
-            Outcome::Refuse(Reason::LimitIsZero)
-        } else if wanted > self.rule.limit {
-            Outcome::Refuse(Reason::CostExceedsLimit)
-        } else if self.used.saturating_add(wanted) > self.rule.limit {
-            Outcome::Refuse(Reason::LimitExceeded)
-        } else {
-            Outcome::Allow
-        }
-    }
-
-    /// The verdict with the numbers as they stand.
-    pub(crate) fn verdict(&self, outcome: Outcome, cost: Cost, pending: Cost) -> Verdict {
-        let wanted = cost.units().saturating_add(pending.units());
-        let retry_after = if cost == Cost::ZERO {
-            Some(Nanos::ZERO)
-        } else {
-            let room = self.rule.limit.checked_sub(wanted);
-            room.map(|room| self.wait_until_within(room))
-        };
-        let one_less = self.used.min(self.rule.limit).saturating_sub(1);
-        Verdict {
-            outcome,
-            used: self.used,
-            remaining: self.rule.limit.saturating_sub(self.used),
-            retry_after,
-            more_after: self.wait_until_within(one_less),
-            reset_after: self.wait_until_empty(),
-            delay: Nanos::ZERO,
-            charged_slice: self.place.slice,
-        }
-    }
-
-    /// Time from now until at most `room` units are used, if nothing is charged: exact, zero if it
-    /// is so already.
-    pub(crate) fn wait_until_within(&self, room: u64) -> Nanos {
+    fn wait_until_within(&self, room: u64) -> Nanos {
         if self.used <= room {
             return Nanos::ZERO;
         }
@@ -190,7 +185,6 @@ impl<'a> Reading<'a> {
         self.wait_until_empty()
     }
 
-    /// Time from now until nothing is used.
     fn wait_until_empty(&self) -> Nanos {
         let [older, younger] = kept(self.counters, self.place);
         let mut from_newest = younger.iter().rev().chain(older.iter().rev());

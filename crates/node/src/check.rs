@@ -17,10 +17,10 @@ use std::{
 };
 
 use smallvec::SmallVec;
-use tollgate_cluster::{Answer, GiveBackTo, Plan, Settled, Settlement, Step};
+use tollgate_cluster::{Amendment, Answer, GiveBackTo, Plan, Settled, Settlement, Step};
 use tollgate_limit::{
-    Applied, AppliedLimits, Ask, CheckError, CheckId, Cost, DecidedBy, Decision, Limit, Mode,
-    Nanos, Question, Subject, Tally, Verdict,
+    Application, Applied, AppliedLimits, Ask, Change, Charge, CheckError, CheckId, Cost, DecidedBy,
+    Decision, Limit, Mode, Nanos, Question, Subject, Tally, Verdict,
 };
 
 pub(crate) use self::fallback::LocalShares;
@@ -58,7 +58,6 @@ impl Checked {
 struct Asked {
     id: CheckId,
     started: Nanos,
-    cost: Cost,
     mode: Mode,
 }
 
@@ -72,10 +71,10 @@ struct Ongoing {
 
 impl Ongoing {
     fn new(asked: Asked, applied: AppliedLimits, routes: &Routes) -> Self {
-        let Asked { id, cost, mode, .. } = asked;
+        let Asked { id, mode, .. } = asked;
         let placement = &routes.view.placement;
-        let plan = Plan::new(&applied, cost, mode, placement, routes.view.own);
-        let settlement = Settlement::new(applied.len());
+        let plan = Plan::new(&applied, mode, placement, routes.view.own);
+        let settlement = Settlement::new(&applied);
         Self {
             id,
             applied,
@@ -95,15 +94,14 @@ impl Node {
         now: Nanos,
         question: &Question<'_>,
     ) -> Result<Checked, CheckError> {
-        let applied = self.applied(question)?;
         let (cost, mode) = match question.cost {
             Cost::ZERO => (Cost::ONE, Mode::Peek),
             cost => (cost, question.mode),
         };
+        let applied = self.applied(question, cost)?;
         let asked = Asked {
             id: self.next_check_id(),
             started: now,
-            cost,
             mode,
         };
         let routes = self.routes.load();
@@ -120,7 +118,12 @@ impl Node {
         Ok(self.ask_peers(now, &routes, check))
     }
 
-    fn applied(&self, question: &Question<'_>) -> Result<AppliedLimits, CheckError> {
+    /// The limits that apply to a question of that cost.
+    pub(crate) fn applied(
+        &self,
+        question: &Question<'_>,
+        cost: Cost,
+    ) -> Result<AppliedLimits, CheckError> {
         match &question.subject {
             Subject::Policy { name, attributes } => {
                 let policies = self.policies.load();
@@ -130,13 +133,15 @@ impl Node {
                 policies
                     .policy(name)
                     .ok_or_else(unknown)?
-                    .select(attributes)
+                    .select(attributes, cost, question.call)
             }
             Subject::Inline { limit, key } => {
-                let key = limit.key_of(key)?;
-                let applied = key.map(|key| Applied {
+                let applied = limit.apply(key, cost)?;
+                let applied = applied.map(|Application { key, rule, cost }| Applied {
                     limit: Arc::clone(limit),
                     key,
+                    rule,
+                    cost,
                 });
                 Ok(applied.into_iter().collect())
             }
@@ -194,17 +199,18 @@ impl Node {
 
     /// Ends a check: what must go back is sent back, and all is tallied.
     fn finish(&self, now: Nanos, check: Ongoing) -> Decision {
-        let Settled { limits, give_back } = check.settlement.finish(&check.plan, &check.applied);
+        let Settled { limits, give_back } =
+            check.settlement.finish(check.plan.mode(), &check.applied);
         for charge in give_back {
             match charge {
                 GiveBackTo::Owner(charge) => {
-                    let store = &self.owner.store;
-                    store.give_back(now, charge.key, &charge.rule, charge.slice, charge.cost);
+                    let Amendment { ask, change } = give_back_of(&charge);
+                    self.owner.store.amend(now, &ask, change);
                 }
-                GiveBackTo::Fallback(charge) => self.shares.give_back(now, &charge),
+                GiveBackTo::Fallback(charge) => self.shares.amend(now, &give_back_of(&charge)),
                 GiveBackTo::Peer(node, charge) => {
                     if let Some(link) = self.routes.load().link_to(&node) {
-                        link.give_back(now, &charge);
+                        link.amend(now, give_back_of(&charge));
                     }
                 }
             }
@@ -222,15 +228,22 @@ impl Node {
     }
 }
 
+/// The amendment that takes a charge back.
+pub(crate) const fn give_back_of(charge: &Charge) -> Amendment {
+    Amendment {
+        ask: Ask {
+            key: charge.key,
+            rule: charge.rule,
+            cost: charge.cost,
+        },
+        change: Change::GiveBack {
+            slice: charge.slice,
+        },
+    }
+}
+
 /// What the limits at these places ask for.
 fn asks_of(check: &Ongoing, limits: &[usize]) -> SmallVec<[Ask; 2]> {
-    let cost = check.plan.cost();
     let applied = limits.iter().filter_map(|limit| check.applied.get(*limit));
-    applied
-        .map(|applied| Ask {
-            key: applied.key,
-            rule: *applied.limit.rule(),
-            cost,
-        })
-        .collect()
+    applied.map(Applied::ask).collect()
 }

@@ -8,6 +8,7 @@
 //! membership and the joining phase, and publishes a [`View`]. *Data* (`link`, `serve`, `check`): only
 //! reads the published view; membership touches it in no other way.
 
+mod act;
 pub mod certificates;
 mod check;
 mod clients;

@@ -20,7 +20,7 @@ use parking_lot::Mutex;
 use quinn::Connection;
 use smallvec::SmallVec;
 use tokio::sync::{Notify, oneshot};
-use tollgate_cluster::{Breaker, Failure, GiveBackQueue, InFlight};
+use tollgate_cluster::{AmendQueue, Breaker, Failure, InFlight};
 use tollgate_limit::{Ask, KeyHash, Mode, Nanos, NodeId, Verdict};
 use tollgate_wire::{
     identity::BootId,
@@ -42,10 +42,10 @@ use crate::{
 
 /// Streams in each direction.
 const LANES: usize = 4;
-/// Give-backs are numbered apart from asks: their ids have this bit.
-const GIVE_BACK: u64 = 1 << 63;
+/// Amendments are numbered apart from asks: their ids have this bit.
+const AMEND: u64 = 1 << 63;
 /// The id of pings.
-const PING: u64 = GIVE_BACK - 1;
+const PING: u64 = AMEND - 1;
 
 /// The way to one peer.
 #[derive(Debug)]
@@ -81,7 +81,7 @@ struct State {
     in_flight: InFlight<Waiter>,
     breaker: Breaker,
     next_number: u64,
-    give_backs: GiveBackQueue,
+    amendments: AmendQueue,
     late: LateReplies,
     datagrams: u64,
     fingerprints: Option<Fingerprints>,
@@ -131,7 +131,7 @@ impl Link {
                 in_flight: InFlight::new(),
                 breaker: Breaker::new(),
                 next_number: 1,
-                give_backs: GiveBackQueue::new(boot),
+                amendments: AmendQueue::new(boot),
                 late: LateReplies::default(),
                 datagrams: 0,
                 fingerprints: None,

@@ -10,7 +10,10 @@ mod tasks;
 #[cfg(test)]
 pub(crate) mod tests;
 
-use std::sync::{Arc, atomic::AtomicU64};
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
 
 use arc_swap::ArcSwap;
 use rand::{RngExt as _, SeedableRng as _, rngs::StdRng};
@@ -18,7 +21,7 @@ use thiserror::Error;
 use tokio::sync::{Mutex, Notify, watch};
 use tollgate_cluster::{PauseWatch, cluster_fingerprint};
 use tollgate_limit::{
-    CheckError, Limit, LimitSpec, Nanos, NodeId, Policies, Store, StoreConfig, Tally,
+    CheckError, Limit, LimitSpec, Nanos, NodeId, Policies, SpecError, Store, StoreConfig, Tally,
 };
 use tollgate_wire::{
     identity::{BootId, Phase},
@@ -30,6 +33,7 @@ pub use self::{
     report::{MemberReport, NodeReport, PeerReport},
 };
 use crate::{
+    act::once,
     check::LocalShares,
     clients::{ClientStream, ClientStreams},
     clock::{Clock as _, TokioClock},
@@ -58,6 +62,8 @@ pub struct Node {
     pub(crate) control: Control,
     pub(crate) next_check: AtomicU64,
     pub(crate) inline_tally: Tally,
+    /// Says whether the id of a check was used.
+    pub(crate) ids: Arc<Limit>,
     pub(crate) transport: Arc<Transport>,
     clients: Mutex<ClientStreams>,
 }
@@ -71,6 +77,9 @@ pub enum StartError {
     /// Control cannot be started.
     #[error(transparent)]
     Control(#[from] ControlError),
+    /// A limit of the node itself is wrong: a bug.
+    #[error(transparent)]
+    Limit(#[from] SpecError),
 }
 
 impl Node {
@@ -109,7 +118,8 @@ impl Node {
             resolver: Arc::clone(&surroundings.resolver),
             last_heard: Arc::new(last_heard),
         })?;
-        let owner = Arc::new(owner(&config, clock, control.views(), &policies));
+        let store = store_config(&config, clock, boot);
+        let owner = Arc::new(owner(&config, clock, control.views(), (&policies, store)));
         let router = Router {
             clock: clock.clone(),
             dialler: dialler(&config, boot, *seed, &transport),
@@ -124,9 +134,10 @@ impl Node {
             policies: ArcSwap::new(policies),
             owner,
             routes,
-            shares: LocalShares::new(),
+            shares: LocalShares::new(store),
             next_check: AtomicU64::new(1),
             inline_tally: Tally::default(),
+            ids: Arc::new(once::limit(&config.hash_key)?),
             clients: Mutex::new(ClientStreams::start(accepted.clients)),
             transport,
             control,
@@ -178,6 +189,16 @@ impl Node {
         self.policies.load_full()
     }
 
+    /// Puts other policies in force. Counters are kept, and so is the tally of each limit that keeps its
+    /// name.
+    pub fn replace_policies(&self, mut policies: Policies) {
+        policies.inherit(&self.policies.load());
+        let fingerprint = policies.fingerprint();
+        self.policies.store(Arc::new(policies));
+        let told = &self.owner.policies_fingerprint;
+        told.store(fingerprint, Ordering::Relaxed);
+    }
+
     /// What became of checks that brought their own limit.
     #[must_use]
     pub const fn inline_tally(&self) -> &Tally {
@@ -209,11 +230,20 @@ impl Node {
     }
 }
 
+fn store_config(config: &NodeConfig, clock: &TokioClock, boot: BootId) -> StoreConfig {
+    StoreConfig {
+        max_bytes: config.max_memory_bytes,
+        unix_origin: Nanos::from_millis(clock.unix_millis_at_origin()),
+        // A boot id is random, so the numbers of two boots never meet.
+        first_permit: boot.0.max(1),
+    }
+}
+
 fn owner(
     config: &NodeConfig,
     clock: &TokioClock,
     view: Arc<ArcSwap<View>>,
-    policies: &Policies,
+    (policies, store): (&Policies, StoreConfig),
 ) -> Owner {
     let deadline: Nanos = config.timeouts.check_deadline.into();
     let now = clock.now();
@@ -221,9 +251,7 @@ fn owner(
         cluster: config.cluster.clone(),
         cluster_fingerprint: cluster_fingerprint(&config.cluster, &config.hash_key),
         clock: clock.clone(),
-        store: Store::new(&StoreConfig {
-            max_bytes: config.max_memory_bytes,
-        }),
+        store: Store::new(&store),
         view,
         policies_fingerprint: AtomicU64::new(policies.fingerprint()),
         pause: PauseWatch::new(now, deadline),

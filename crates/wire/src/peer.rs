@@ -14,7 +14,7 @@ mod request;
 pub use self::{
     reply::{Reply, Verdicts, put_reply, put_verdicts, read_reply, read_verdict},
     request::{
-        CheckHead, GiveBack, Hello, MAX_ASKS, PeerAsk, Request, put_check, put_request, read_ask,
+        Amend, CheckHead, Hello, MAX_ASKS, PeerAsk, Request, put_check, put_request, read_ask,
         read_request,
     },
 };

@@ -2,59 +2,283 @@
 //! the counters cannot compute with.
 
 use serde::{Deserialize, Serialize};
-use tollgate_limit::{MAX_SLICES, MAX_UNITS, Nanos, OldestSlice, Rule, SlidingWindow, Window};
+use tollgate_limit::{
+    Algorithm, Alignment, Ban, CalendarUnit, Concurrency, Enforcement, FixedWindow, LeakyBucket,
+    MAX_ESCALATION, MAX_LOG_LIMIT, MAX_SLICES, MAX_UNITS, Nanos, OldestSlice, Rule, SlidingLog,
+    SlidingWindow, TokenBucket, Window, Zone,
+};
 
 use crate::codec::CodecError;
 
 /// The bytes of a [`Rule`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum RawRule {
+pub(crate) struct RawRule<'a> {
+    #[serde(borrow)]
+    algorithm: RawAlgorithm<'a>,
+    set_aside: u64,
+    shadow: bool,
+    ban: Option<RawBan>,
+}
+
+/// The bytes of an [`Algorithm`]; grows at the end only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+enum RawAlgorithm<'a> {
     SlidingWindow {
         limit: u64,
         window_nanos: u64,
         slices: u8,
         hard: bool,
     },
+    SlidingLog {
+        limit: u64,
+        window_nanos: u64,
+    },
+    FixedWindow {
+        limit: u64,
+        window_nanos: u64,
+    },
+    CalendarWindow {
+        limit: u64,
+        unit: RawUnit,
+        zone: &'a str,
+    },
+    TokenBucket {
+        limit: u64,
+        window_nanos: u64,
+        burst: u64,
+    },
+    LeakyBucket {
+        limit: u64,
+        window_nanos: u64,
+        queue: u64,
+    },
+    Concurrency {
+        limit: u64,
+        ttl_nanos: u64,
+    },
 }
 
-impl From<&Rule> for RawRule {
+/// The bytes of a [`CalendarUnit`]; grows at the end only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+enum RawUnit {
+    Hour,
+    Day,
+    Week,
+    Month,
+    Year,
+}
+
+/// The bytes of a [`Ban`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct RawBan {
+    length_nanos: u64,
+    escalation: u32,
+    longest_nanos: u64,
+}
+
+impl From<&Rule> for RawRule<'static> {
     fn from(rule: &Rule) -> Self {
-        match rule {
-            Rule::SlidingWindow(rule) => Self::SlidingWindow {
+        Self {
+            algorithm: RawAlgorithm::from(&rule.algorithm),
+            set_aside: rule.set_aside,
+            shadow: !rule.is_enforced(),
+            ban: rule.ban.map(|ban| RawBan {
+                length_nanos: ban.length.as_nanos(),
+                escalation: ban.escalation,
+                longest_nanos: ban.longest.as_nanos(),
+            }),
+        }
+    }
+}
+
+impl TryFrom<RawRule<'_>> for Rule {
+    type Error = CodecError;
+
+    fn try_from(raw: RawRule<'_>) -> Result<Self, CodecError> {
+        let algorithm = Algorithm::try_from(raw.algorithm)?;
+        if raw.set_aside > algorithm.capacity() {
+            return Err(CodecError::Malformed);
+        }
+        Ok(Self {
+            algorithm,
+            set_aside: raw.set_aside,
+            enforcement: if raw.shadow {
+                Enforcement::Shadow
+            } else {
+                Enforcement::Enforced
+            },
+            ban: raw.ban.map(Ban::try_from).transpose()?,
+        })
+    }
+}
+
+impl From<&Algorithm> for RawAlgorithm<'static> {
+    fn from(algorithm: &Algorithm) -> Self {
+        let window_nanos = algorithm.window().span().as_nanos();
+        match algorithm {
+            Algorithm::SlidingWindow(rule) => Self::SlidingWindow {
                 limit: rule.limit,
-                window_nanos: rule.window.span().as_nanos(),
+                window_nanos,
                 slices: rule.slices,
                 hard: rule.oldest == OldestSlice::Full,
+            },
+            Algorithm::SlidingLog(rule) => Self::SlidingLog {
+                limit: rule.limit,
+                window_nanos,
+            },
+            Algorithm::FixedWindow(rule) => match rule.alignment {
+                Alignment::Epoch(_) => Self::FixedWindow {
+                    limit: rule.limit,
+                    window_nanos,
+                },
+                Alignment::Calendar(unit, zone) => Self::CalendarWindow {
+                    limit: rule.limit,
+                    unit: unit.into(),
+                    zone: zone.name(),
+                },
+            },
+            Algorithm::TokenBucket(rule) => Self::TokenBucket {
+                limit: rule.limit,
+                window_nanos,
+                burst: rule.burst,
+            },
+            Algorithm::LeakyBucket(rule) => Self::LeakyBucket {
+                limit: rule.limit,
+                window_nanos,
+                queue: rule.queue,
+            },
+            Algorithm::Concurrency(rule) => Self::Concurrency {
+                limit: rule.limit,
+                ttl_nanos: window_nanos,
             },
         }
     }
 }
 
-impl TryFrom<RawRule> for Rule {
+impl TryFrom<RawAlgorithm<'_>> for Algorithm {
     type Error = CodecError;
 
-    fn try_from(raw: RawRule) -> Result<Self, CodecError> {
-        let RawRule::SlidingWindow {
-            limit,
-            window_nanos,
-            slices,
-            hard,
-        } = raw;
-        let window = Window::new(Nanos::new(window_nanos)).ok_or(CodecError::Malformed)?;
-        let fits = limit <= MAX_UNITS && (1..=MAX_SLICES).contains(&slices);
-        if !fits || (hard && slices < 2) {
+    fn try_from(raw: RawAlgorithm<'_>) -> Result<Self, CodecError> {
+        Ok(match raw {
+            RawAlgorithm::SlidingWindow {
+                limit,
+                window_nanos,
+                slices,
+                hard,
+            } => {
+                if !(1..=MAX_SLICES).contains(&slices) || (hard && slices < 2) {
+                    return Err(CodecError::Malformed);
+                }
+                Self::SlidingWindow(SlidingWindow {
+                    limit: within(limit, MAX_UNITS)?,
+                    window: window(window_nanos)?,
+                    slices,
+                    oldest: if hard {
+                        OldestSlice::Full
+                    } else {
+                        OldestSlice::Weighted
+                    },
+                })
+            }
+            RawAlgorithm::SlidingLog {
+                limit,
+                window_nanos,
+            } => Self::SlidingLog(SlidingLog {
+                limit: within(limit, MAX_LOG_LIMIT)?,
+                window: window(window_nanos)?,
+            }),
+            RawAlgorithm::FixedWindow {
+                limit,
+                window_nanos,
+            } => Self::FixedWindow(FixedWindow {
+                limit: within(limit, MAX_UNITS)?,
+                alignment: Alignment::Epoch(window(window_nanos)?),
+            }),
+            RawAlgorithm::CalendarWindow { limit, unit, zone } => {
+                let zone = Zone::named(zone).ok_or(CodecError::Malformed)?;
+                Self::FixedWindow(FixedWindow {
+                    limit: within(limit, MAX_UNITS)?,
+                    alignment: Alignment::Calendar(unit.into(), zone),
+                })
+            }
+            RawAlgorithm::TokenBucket {
+                limit,
+                window_nanos,
+                burst,
+            } => {
+                if (limit == 0) != (burst == 0) {
+                    return Err(CodecError::Malformed);
+                }
+                Self::TokenBucket(TokenBucket {
+                    limit: within(limit, MAX_UNITS)?,
+                    window: window(window_nanos)?,
+                    burst: within(burst, MAX_UNITS)?,
+                })
+            }
+            RawAlgorithm::LeakyBucket {
+                limit,
+                window_nanos,
+                queue,
+            } => Self::LeakyBucket(LeakyBucket {
+                limit: within(limit, MAX_UNITS)?,
+                window: window(window_nanos)?,
+                queue: within(queue, MAX_UNITS.saturating_sub(1))?,
+            }),
+            RawAlgorithm::Concurrency { limit, ttl_nanos } => Self::Concurrency(Concurrency {
+                limit: within(limit, MAX_LOG_LIMIT)?,
+                ttl: window(ttl_nanos)?,
+            }),
+        })
+    }
+}
+
+impl TryFrom<RawBan> for Ban {
+    type Error = CodecError;
+
+    fn try_from(raw: RawBan) -> Result<Self, CodecError> {
+        let (length, longest) = (window(raw.length_nanos)?, window(raw.longest_nanos)?);
+        if longest < length || !(1000..=MAX_ESCALATION).contains(&raw.escalation) {
             return Err(CodecError::Malformed);
         }
-        let oldest = if hard {
-            OldestSlice::Full
-        } else {
-            OldestSlice::Weighted
-        };
-        Ok(Self::SlidingWindow(SlidingWindow {
-            limit,
-            window,
-            slices,
-            oldest,
-        }))
+        Ok(Self {
+            length: length.span(),
+            escalation: raw.escalation,
+            longest: longest.span(),
+        })
     }
+}
+
+impl From<CalendarUnit> for RawUnit {
+    fn from(unit: CalendarUnit) -> Self {
+        match unit {
+            CalendarUnit::Hour => Self::Hour,
+            CalendarUnit::Day => Self::Day,
+            CalendarUnit::Week => Self::Week,
+            CalendarUnit::Month => Self::Month,
+            CalendarUnit::Year => Self::Year,
+        }
+    }
+}
+
+impl From<RawUnit> for CalendarUnit {
+    fn from(raw: RawUnit) -> Self {
+        match raw {
+            RawUnit::Hour => Self::Hour,
+            RawUnit::Day => Self::Day,
+            RawUnit::Week => Self::Week,
+            RawUnit::Month => Self::Month,
+            RawUnit::Year => Self::Year,
+        }
+    }
+}
+
+fn within(number: u64, most: u64) -> Result<u64, CodecError> {
+    if number > most {
+        return Err(CodecError::Malformed);
+    }
+    Ok(number)
+}
+
+fn window(nanos: u64) -> Result<Window, CodecError> {
+    Window::new(Nanos::new(nanos)).ok_or(CodecError::Malformed)
 }

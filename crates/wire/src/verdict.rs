@@ -24,6 +24,9 @@ pub(crate) enum RawOutcome {
     CostExceedsLimit,
     LimitIsZero,
     Undecided,
+    QueueFull,
+    SetAside,
+    Banned,
 }
 
 impl From<Outcome> for RawOutcome {
@@ -34,6 +37,9 @@ impl From<Outcome> for RawOutcome {
             Outcome::Refuse(Reason::CostExceedsLimit) => Self::CostExceedsLimit,
             Outcome::Refuse(Reason::LimitIsZero) => Self::LimitIsZero,
             Outcome::Refuse(Reason::Undecided) => Self::Undecided,
+            Outcome::Refuse(Reason::Banned) => Self::Banned,
+            Outcome::Refuse(Reason::SetAside) => Self::SetAside,
+            Outcome::Refuse(Reason::QueueFull) => Self::QueueFull,
         }
     }
 }
@@ -46,6 +52,9 @@ impl From<RawOutcome> for Outcome {
             RawOutcome::CostExceedsLimit => Self::Refuse(Reason::CostExceedsLimit),
             RawOutcome::LimitIsZero => Self::Refuse(Reason::LimitIsZero),
             RawOutcome::Undecided => Self::Refuse(Reason::Undecided),
+            RawOutcome::Banned => Self::Refuse(Reason::Banned),
+            RawOutcome::SetAside => Self::Refuse(Reason::SetAside),
+            RawOutcome::QueueFull => Self::Refuse(Reason::QueueFull),
         }
     }
 }

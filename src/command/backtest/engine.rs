@@ -11,8 +11,8 @@ mod plan;
 use std::sync::Arc;
 
 use tollgate_limit::{
-    Ask, Attributes, CheckError, Cost, KeyHash, Limit, Mode, Nanos, Policies, Rule, Store,
-    StoreConfig, StoreStats, Verdict,
+    Applied, Ask, Attributes, Call, CheckError, Cost, KeyHash, Limit, Mode, Nanos, Policies, Rule,
+    Store, StoreConfig, StoreStats, Verdict,
 };
 
 pub(super) use self::plan::{Plan, Plans};
@@ -34,15 +34,22 @@ pub(super) struct Said {
     pub(super) limit: usize,
     /// The counter.
     pub(super) key: KeyHash,
-    /// What it said.
-    pub(super) verdict: Verdict,
+    /// What the check costs on this limit.
+    pub(super) cost: Cost,
+    /// Whether the limit admits it.
+    pub(super) is_admitted: bool,
+    /// Whether it is refused for it: not by a limit in shadow.
+    pub(super) refuses: bool,
 }
 
 impl Engine {
     /// An engine with nothing counted.
     pub(super) fn new(policies: Policies) -> Self {
         let config = StoreConfig {
+            // The times are those since 1970 already.
+            unix_origin: Nanos::ZERO,
             max_bytes: STORE_BYTES,
+            ..StoreConfig::default()
         };
         Self {
             policies,
@@ -67,31 +74,27 @@ impl Engine {
             name: plan.policy().to_owned(),
         };
         let policy = self.policies.policy(plan.policy()).ok_or_else(unknown)?;
-        let applied = policy.select(&attributes)?;
-        let mut asks = Vec::with_capacity(applied.len());
-        let mut numbers = Vec::with_capacity(applied.len());
-        for applied in &applied {
-            let same = |limit: &Arc<Limit>| Arc::ptr_eq(limit, &applied.limit);
-            let number = policy.limits().iter().position(same);
-            let Some(number) = number.filter(|_| is_counted(&applied.limit)) else {
-                continue;
-            };
-            numbers.push(number);
-            asks.push(Ask {
-                key: applied.key,
-                rule: *applied.limit.rule(),
-                cost,
-            });
-        }
+        let applied = match policy.select(&attributes, cost, Call::Check) {
+            // What a log cannot tell of is passed over, as a check passes it by.
+            Err(CheckError::OnlyConcurrency) => return Ok(()),
+            other => other?,
+        };
+        let asks: Vec<Ask> = applied.iter().map(Applied::ask).collect();
         let mut verdicts: Vec<Verdict> = Vec::with_capacity(asks.len());
         self.store
             .decide_all(now, &asks, Mode::Consume, &mut verdicts);
-        let all = numbers.into_iter().zip(asks).zip(verdicts);
-        said.extend(all.map(|((limit, ask), verdict)| Said {
-            limit,
-            key: ask.key,
-            verdict,
-        }));
+        for (applied, verdict) in applied.iter().zip(verdicts) {
+            let same = |limit: &Arc<Limit>| Arc::ptr_eq(limit, &applied.limit);
+            if let Some(limit) = policy.limits().iter().position(same) {
+                said.push(Said {
+                    limit,
+                    key: applied.key,
+                    cost: applied.cost,
+                    is_admitted: verdict.is_allowed(),
+                    refuses: !verdict.is_allowed() && applied.rule.is_enforced(),
+                });
+            }
+        }
         Ok(())
     }
 
@@ -101,11 +104,10 @@ impl Engine {
     }
 }
 
-/// Whether a log says all that a limit counts: not where permits are given back.
-pub(super) const fn is_counted(limit: &Limit) -> bool {
-    match limit.rule() {
-        Rule::SlidingWindow(_) => true,
-    }
+/// The rule that a limit is told by; `None` where a log does not say what it counts, or where it limits
+/// nothing.
+pub(super) fn counted_rule(limit: &Limit) -> Option<&Rule> {
+    limit.usual_rule().filter(|_| !limit.is_concurrency())
 }
 
 #[cfg(test)]

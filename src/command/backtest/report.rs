@@ -5,7 +5,7 @@ mod text;
 mod words;
 
 use serde::{Serialize, Serializer};
-use tollgate_limit::{Limit, Nanos, StoreStats};
+use tollgate_limit::{CostSource, Counted, Limit, Nanos, StoreStats};
 
 use self::words::every;
 pub(super) use self::words::instant;
@@ -62,6 +62,10 @@ pub(super) struct PolicyReport {
 pub(super) struct LimitReport {
     name: String,
     algorithm: &'static str,
+    /// Whether it only watches.
+    shadow: bool,
+    /// Whether it counts failures, of which a log does not say what they were.
+    counts_failures: bool,
     capacity: u64,
     #[serde(rename = "window_ms", serialize_with = "millis")]
     window: Nanos,
@@ -130,7 +134,7 @@ impl Report {
             exceeded.extend(names.map(|limit| format!("{}/{}", policy.name, limit.name)));
         }
         Self {
-            has_costs: log.has_costs,
+            has_costs: log.has_costs || plans.iter().any(has_own_cost),
             log,
             policies,
             counters: Counters {
@@ -151,7 +155,8 @@ impl PolicyReport {
         for (limit, tally) in plan.limits().iter().zip(&tally.limits) {
             match tally {
                 Some(tally) => limits.push(LimitReport::new(limit, tally)),
-                None => skipped.push(limit.name().to_owned()),
+                None if limit.is_concurrency() => skipped.push(limit.name().to_owned()),
+                None => {}
             }
         }
         Self {
@@ -172,9 +177,11 @@ impl LimitReport {
         let (admitted, refused) = (tally.admitted, tally.refused);
         Self {
             name: limit.name().to_owned(),
-            algorithm: limit.rule().algorithm(),
-            capacity: limit.rule().capacity(),
-            window: limit.rule().window().span(),
+            algorithm: tally.rule.algorithm.name(),
+            shadow: !tally.rule.is_enforced(),
+            counts_failures: limit.counted() == Counted::Failures,
+            capacity: tally.rule.capacity(),
+            window: tally.rule.window().span(),
             admitted: admitted.requests,
             refused: refused.requests,
             admitted_units: admitted.units,
@@ -233,6 +240,12 @@ impl PeakReport {
             shown(self.most),
         )
     }
+}
+
+/// Whether a limit has costs of its own.
+fn has_own_cost(plan: &Plan) -> bool {
+    let mut limits = plan.limits().iter();
+    limits.any(|limit| matches!(limit.cost_source(), CostSource::Attribute(_)))
 }
 
 /// The share of one part in both.

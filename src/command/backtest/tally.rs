@@ -3,10 +3,10 @@
 //! Must not know how anything was decided. Bounds: [`PEAK_KEYS`] keys with their peaks and
 //! [`REFUSED_KEYS`] refused keys, over all limits of all policies.
 
-use tollgate_limit::{Cost, Limit, Nanos};
+use tollgate_limit::{Algorithm, Alignment, Limit, Nanos, Rule};
 
 use super::{
-    engine::{Plan, Said, is_counted},
+    engine::{Plan, Said, counted_rule},
     peaks::Peaks,
     refused::MostRefused,
     timeline::Timeline,
@@ -30,13 +30,16 @@ pub(super) struct PolicyTally {
     pub(super) faulty: u64,
     /// Why the first of these is none.
     pub(super) fault: Option<String>,
-    /// Its limits, in the order of the file; `None` where a log cannot say what the limit counts.
+    /// Its limits, in the order of the file; `None` where a log cannot say what the limit counts, or
+    /// where it limits nothing.
     pub(super) limits: Vec<Option<LimitTally>>,
 }
 
 /// What one limit said.
 #[derive(Debug)]
 pub(super) struct LimitTally {
+    /// What it is told by; checks of other tiers may have other numbers.
+    pub(super) rule: Rule,
     pub(super) admitted: Sum,
     pub(super) refused: Sum,
     pub(super) most_refused: MostRefused,
@@ -65,23 +68,22 @@ pub(super) struct BusiestMinute {
 /// Tallies of all policies, with nothing counted.
 pub(super) fn new(plans: &[Plan], first: Nanos, last: Nanos) -> Vec<PolicyTally> {
     let limits = plans.iter().flat_map(Plan::limits);
-    let limits = limits.filter(|limit| is_counted(limit)).count().max(1);
+    let limits = limits.filter(|limit| counted_rule(limit).is_some());
+    let limits = limits.count().max(1);
     let timeline = Timeline::new(first, last);
     let tally = |limit: &Limit| {
-        is_counted(limit).then(|| {
-            let mut periods = vec![MINUTE, limit.rule().window().span()];
-            periods.dedup();
-            LimitTally {
-                admitted: Sum::default(),
-                refused: Sum::default(),
-                most_refused: MostRefused::new(REFUSED_KEYS / limits),
-                busiest: BusiestMinute::default(),
-                peaks: periods
-                    .into_iter()
-                    .map(|period| Peaks::new(period, PEAK_KEYS / 2 / limits))
-                    .collect(),
-                timeline: timeline.clone(),
-            }
+        let rule = *counted_rule(limit)?;
+        let peaks = periods(&rule).into_iter();
+        Some(LimitTally {
+            rule,
+            admitted: Sum::default(),
+            refused: Sum::default(),
+            most_refused: MostRefused::new(REFUSED_KEYS / limits),
+            busiest: BusiestMinute::default(),
+            peaks: peaks
+                .map(|period| Peaks::new(period, PEAK_KEYS / 2 / limits))
+                .collect(),
+            timeline: timeline.clone(),
         })
     };
     let tallies = plans.iter().map(|plan| PolicyTally {
@@ -94,24 +96,36 @@ pub(super) fn new(plans: &[Plan], first: Nanos, last: Nanos) -> Vec<PolicyTally>
     tallies.collect()
 }
 
+/// The periods that peaks are told of. Those of a calendar are not all equally long: they have none.
+fn periods(rule: &Rule) -> Vec<Nanos> {
+    let window = match rule.algorithm {
+        Algorithm::FixedWindow(fixed) => match fixed.alignment {
+            Alignment::Epoch(window) => window.span(),
+            Alignment::Calendar(..) => MINUTE,
+        },
+        Algorithm::SlidingWindow(_)
+        | Algorithm::SlidingLog(_)
+        | Algorithm::TokenBucket(_)
+        | Algorithm::LeakyBucket(_)
+        | Algorithm::Concurrency(_) => rule.window().span(),
+    };
+    let mut periods = vec![MINUTE, window];
+    periods.dedup();
+    periods
+}
+
 impl PolicyTally {
     /// Counts a check.
-    pub(super) fn count(
-        &mut self,
-        plan: &Plan,
-        now: Nanos,
-        (values, cost): (&[&str], Cost),
-        said: &[Said],
-    ) {
-        if said.iter().all(|said| said.verdict.is_allowed()) {
-            self.admitted += 1;
-        } else {
+    pub(super) fn count(&mut self, plan: &Plan, now: Nanos, values: &[&str], said: &[Said]) {
+        if said.iter().any(|said| said.refuses) {
             self.refused += 1;
+        } else {
+            self.admitted += 1;
         }
         for said in said {
             if let Some(Some(limit)) = self.limits.get_mut(said.limit) {
-                limit.count(now, cost, said);
-                if !said.verdict.is_allowed() {
+                limit.count(now, said);
+                if !said.is_admitted {
                     let values = plan.key_values(said.limit, values);
                     limit.most_refused.count(said.key, values);
                 }
@@ -127,19 +141,18 @@ impl PolicyTally {
 }
 
 impl LimitTally {
-    fn count(&mut self, now: Nanos, cost: Cost, said: &Said) {
-        let is_admitted = said.verdict.is_allowed();
-        let sum = if is_admitted {
+    fn count(&mut self, now: Nanos, said: &Said) {
+        let sum = if said.is_admitted {
             &mut self.admitted
         } else {
             &mut self.refused
         };
         sum.requests += 1;
-        sum.units = sum.units.saturating_add(cost.units());
+        sum.units = sum.units.saturating_add(said.cost.units());
         self.busiest.count(now);
-        self.timeline.count(now, is_admitted);
+        self.timeline.count(now, said.is_admitted);
         for peaks in &mut self.peaks {
-            peaks.count(now, said.key, cost.units());
+            peaks.count(now, said.key, said.cost.units());
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::{path::PathBuf, sync::atomic::AtomicU64};
 
 use serde_json::Value;
-use tollgate_limit::{AlgorithmSpec, Fallback, HashKey, Limit, LimitSpec, Nanos, Policies};
+use tollgate_limit::{AlgorithmSpec, HashKey, Limit, LimitNumber, LimitSpec, Nanos, Policies};
 
 use super::{Engine, Plans, Progress, SortBounds, reading, replay};
 use crate::access_log::{Fields, Log};
@@ -18,19 +18,14 @@ fn data(name: &str) -> Option<PathBuf> {
     None
 }
 
+/// One limit in each policy.
 fn policies(
-    limits: impl IntoIterator<Item = (&'static str, &'static [&'static str], AlgorithmSpec)>,
+    limits: impl IntoIterator<Item = (&'static str, &'static [&'static str], u64, AlgorithmSpec)>,
 ) -> Policies {
     let mut policies = Policies::new();
-    for (policy, key, algorithm) in limits {
-        let spec = LimitSpec {
-            name: "l".to_owned(),
-            matches: Vec::new(),
-            key: key.iter().map(|name| (*name).to_owned()).collect(),
-            algorithm,
-            fallback: Fallback::LocalFull,
-            required: false,
-        };
+    for (policy, key, limit, algorithm) in limits {
+        let mut spec = LimitSpec::new("l", LimitNumber::One(limit), algorithm);
+        spec.key = key.iter().map(|name| (*name).to_owned()).collect();
         let limit = Limit::new(policy, spec, &HashKey::new([0; 16])).unwrap();
         policies.add(policy, limit).unwrap();
     }
@@ -56,14 +51,18 @@ fn numbers<const N: usize>(report: &Value, policy: usize, names: [&str; N]) -> [
     names.map(|name| limit[name].as_u64().unwrap())
 }
 
-fn sliding(limit: u64, slices: u64) -> AlgorithmSpec {
-    AlgorithmSpec::SlidingWindow {
-        limit,
-        window: Nanos::from_millis(60_000),
-        slices,
-        hard: false,
-    }
-}
+const MINUTE: Nanos = Nanos::from_millis(60_000);
+const FIXED: AlgorithmSpec = AlgorithmSpec::FixedWindow { window: MINUTE };
+const BUCKET: AlgorithmSpec = AlgorithmSpec::TokenBucket {
+    window: MINUTE,
+    burst: None,
+};
+const SLIDING: AlgorithmSpec = AlgorithmSpec::SlidingWindow {
+    window: MINUTE,
+    slices: 10,
+    hard: false,
+};
+const PERMITS: AlgorithmSpec = AlgorithmSpec::Concurrency { ttl: MINUTE };
 
 /// So little memory that each run holds a few requests.
 const TINY: SortBounds = SortBounds {
@@ -76,7 +75,7 @@ fn a_log_that_is_not_sorted_gives_the_same_with_little_memory() {
     let Some(log) = data("access.log") else {
         return;
     };
-    let limits = || policies([("p", &["ip"][..], sliding(30, 10))]);
+    let limits = || policies([("p", &["ip"][..], 30, SLIDING)]);
     let in_memory = report(log.clone(), &[], limits(), SortBounds::default());
     let in_files = report(log, &[], limits(), TINY);
     assert_eq!(in_memory, in_files);
@@ -88,5 +87,51 @@ fn a_log_that_is_not_sorted_gives_the_same_with_little_memory() {
     assert_eq!(
         ["keys", "p99", "p999", "most"].map(|name| peak[name].as_u64()),
         [1753, 33, 75, 108].map(Some)
+    );
+}
+
+#[test]
+fn fixed_windows_and_buckets_admit_in_one_pass_what_they_should() {
+    let Some(log) = data("access.log") else {
+        return;
+    };
+    let policies = policies([
+        ("bucket", &["ip"][..], 30, BUCKET),
+        ("fixed", &["ip"], 30, FIXED),
+        ("permits", &["ip"], 1, PERMITS),
+    ]);
+    let report = report(log, &[], policies, SortBounds::default());
+    let names = ["admitted", "refused"];
+    assert_eq!(numbers(&report, 0, names), [9908, 92]);
+    assert_eq!(numbers(&report, 1, names), [9544, 456]);
+    let first = &report["policies"][1]["limits"][0]["most_refused"][0];
+    assert_eq!(
+        (&first["values"][0], &first["refused"]),
+        (&"10.0.0.97".into(), &146.into())
+    );
+    let permits = &report["policies"][2];
+    assert_eq!(
+        (&permits["skipped"][0], &permits["limits"]),
+        (&"l".into(), &Value::Array(Vec::new()))
+    );
+    assert_eq!(permits["refused"], 0);
+}
+
+#[test]
+fn tokens_of_a_language_model_are_counted_by_their_sum() {
+    let Some(log) = data("llm-tokens.csv") else {
+        return;
+    };
+    let policies = policies([("p", &[][..], 500_000, FIXED)]);
+    let cost = ["ContextTokens", "GeneratedTokens"];
+    let report = report(log, &cost, policies, SortBounds::default());
+    let names = ["admitted", "refused", "admitted_units", "refused_units"];
+    assert_eq!(
+        numbers(&report, 0, names),
+        [18_005, 1361, 24_321_637, 2_128_898]
+    );
+    assert_eq!(
+        report["policies"][0]["limits"][0]["peaks"][0]["most"],
+        780_667
     );
 }

@@ -2,8 +2,8 @@
 
 use futures_util::stream::FuturesUnordered;
 use tollgate_limit::{
-    AlgorithmSpec, Attributes, CheckError, Cost, Decision, Fallback, LimitSpec, MAX_UNITS, Mode,
-    Nanos, Question, Subject,
+    AlgorithmSpec, Attributes, Call, CheckError, Cost, Decision, LimitNumber, LimitSpec, MAX_UNITS,
+    Mode, Nanos, Question, Subject,
 };
 use tollgate_wire::{
     CodecError, OLDEST_PROTOCOL_VERSION, PROTOCOL_VERSION,
@@ -111,6 +111,7 @@ fn check<C: Checker>(checker: &C, now: Nanos, frame: &Frame<'_>) -> Result<Check
                     subject,
                     cost,
                     mode,
+                    call: Call::Check,
                 },
             )
         }
@@ -125,6 +126,7 @@ fn check<C: Checker>(checker: &C, now: Nanos, frame: &Frame<'_>) -> Result<Check
                         subject,
                         cost,
                         mode,
+                        call: Call::Check,
                     },
                 )
             })
@@ -155,17 +157,16 @@ fn spec_of(limit: &InlineLimit<'_>, key: &Pairs<'_>) -> Result<LimitSpec, client
     let mut names: Vec<String> = key.iter().map(|(name, _)| name.to_owned()).collect();
     names.sort_unstable();
     Ok(LimitSpec {
-        name: limit.name.as_ref().to_owned(),
-        matches: Vec::new(),
         key: names,
-        algorithm: AlgorithmSpec::SlidingWindow {
-            limit: limit.limit,
-            window: Nanos::new(limit.window_nanos),
-            slices: u64::from(limit.slices),
-            hard: limit.hard,
-        },
-        fallback: Fallback::LocalFull,
-        required: false,
+        ..LimitSpec::new(
+            limit.name.as_ref(),
+            LimitNumber::One(limit.limit),
+            AlgorithmSpec::SlidingWindow {
+                window: Nanos::new(limit.window_nanos),
+                slices: u64::from(limit.slices),
+                hard: limit.hard,
+            },
+        )
     })
 }
 

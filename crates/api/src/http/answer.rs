@@ -40,9 +40,12 @@ impl<'a> Refusal<'a> {
         let wait = match reason {
             // Nobody knows for how long; a second is what the contract says.
             Reason::Undecided => Some(limit.verdict.retry_after.unwrap_or(UNDECIDED_WAIT)),
-            Reason::LimitExceeded | Reason::CostExceedsLimit | Reason::LimitIsZero => {
-                limit.verdict.retry_after
-            }
+            Reason::LimitExceeded
+            | Reason::CostExceedsLimit
+            | Reason::LimitIsZero
+            | Reason::QueueFull
+            | Reason::SetAside
+            | Reason::Banned => limit.verdict.retry_after,
         };
         Some(Self {
             headline: limit,
@@ -54,9 +57,12 @@ impl<'a> Refusal<'a> {
     const fn status(&self) -> StatusCode {
         match self.reason {
             Reason::Undecided => StatusCode::SERVICE_UNAVAILABLE,
-            Reason::LimitExceeded | Reason::CostExceedsLimit | Reason::LimitIsZero => {
-                StatusCode::TOO_MANY_REQUESTS
-            }
+            Reason::LimitExceeded
+            | Reason::CostExceedsLimit
+            | Reason::LimitIsZero
+            | Reason::QueueFull
+            | Reason::SetAside
+            | Reason::Banned => StatusCode::TOO_MANY_REQUESTS,
         }
     }
 

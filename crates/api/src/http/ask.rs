@@ -12,7 +12,9 @@ mod pairs;
 use std::borrow::Cow;
 
 use serde::de::{self, DeserializeSeed as _};
-use tollgate_limit::{Attributes, CheckError, Cost, LimitSpec, Mode, Nanos, Question, Subject};
+use tollgate_limit::{
+    Attributes, Call, CheckError, Cost, LimitSpec, Mode, Nanos, Question, Subject,
+};
 
 use self::{list::ListBody, one::AskSeed};
 use crate::{
@@ -92,6 +94,7 @@ impl<'a> Ask<'a> {
                         subject,
                         cost,
                         mode,
+                        call: Call::Check,
                     },
                 )
             }
@@ -110,6 +113,7 @@ impl<'a> Ask<'a> {
                         subject,
                         cost,
                         mode,
+                        call: Call::Check,
                     },
                 )
             }
@@ -122,6 +126,7 @@ impl<'a> Ask<'a> {
                         subject,
                         cost,
                         mode,
+                        call: Call::Check,
                     },
                 )
             }

@@ -17,7 +17,7 @@ use tokio::sync::mpsc;
 use tollgate_client::{Credentials, Fault};
 use tollgate_limit::{
     AlgorithmSpec, CheckId, DecidedBy, Decision, Fallback, HashKey, Limit, LimitDecision,
-    LimitSpec, Nanos, NodeId, Outcome, Reason, Verdict,
+    LimitNumber, LimitSpec, Nanos, NodeId, Outcome, Reason, Verdict,
 };
 use tollgate_wire::{
     ALPN_CLIENT,
@@ -209,17 +209,17 @@ fn say(behaviour: &Behaviour, asked: Asked, gathered: &mut Vec<Asked>, out: &mut
 
 fn put(out: &mut Vec<u8>, asked: Asked, outcome: Outcome, retry_after: Option<Nanos>) {
     let spec = LimitSpec {
-        name: "per-ip".to_owned(),
-        matches: Vec::new(),
         key: vec!["ip".to_owned()],
-        algorithm: AlgorithmSpec::SlidingWindow {
-            limit: 100,
-            window: Nanos::from_millis(60_000),
-            slices: 10,
-            hard: false,
-        },
         fallback: Fallback::Deny,
-        required: false,
+        ..LimitSpec::new(
+            "per-ip",
+            LimitNumber::One(100),
+            AlgorithmSpec::SlidingWindow {
+                window: Nanos::from_millis(60_000),
+                slices: 10,
+                hard: false,
+            },
+        )
     };
     let verdict = Verdict {
         outcome,

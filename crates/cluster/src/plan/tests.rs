@@ -4,8 +4,8 @@ use proptest::prelude::*;
 use std::sync::Arc;
 
 use tollgate_limit::{
-    AlgorithmSpec, Applied, AppliedLimits, Cost, Fallback, HashKey, KeyHash, Limit, LimitSpec,
-    Mode, Nanos, NodeId,
+    AlgorithmSpec, Applied, AppliedLimits, Cost, Fallback, HashKey, KeyHash, Limit, LimitNumber,
+    LimitSpec, Mode, Nanos, NodeId,
 };
 
 use super::Plan;
@@ -14,17 +14,15 @@ use crate::placement::Placement;
 /// A limit of 10 per minute.
 pub(crate) fn limit(name: &str) -> Arc<Limit> {
     let spec = LimitSpec {
-        name: name.to_owned(),
-        matches: Vec::new(),
-        key: Vec::new(),
-        algorithm: AlgorithmSpec::SlidingWindow {
-            limit: 10,
-            window: Nanos::from_millis(60_000),
-            slices: 10,
-            hard: false,
-        },
-        fallback: Fallback::LocalFull,
-        required: false,
+        ..LimitSpec::new(
+            name,
+            LimitNumber::One(10),
+            AlgorithmSpec::SlidingWindow {
+                window: Nanos::from_millis(60_000),
+                slices: 10,
+                hard: false,
+            },
+        )
     };
     Arc::new(Limit::new("api", spec, &HashKey::new([0; 16])).unwrap())
 }

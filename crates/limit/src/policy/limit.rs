@@ -3,18 +3,27 @@
 //! Invariant: the prefix of its key is hashed from just the parts that rule 6 names, so that a
 //! changed `limit` or `hard` keeps the counter and a changed window starts a new one.
 
+mod address;
+mod compile;
+mod tiers;
+
+use std::sync::Arc;
+
+use self::tiers::Tiers;
 use crate::{
     attributes::Attributes,
     key::{HashKey, KeyHash, KeyHasher},
     policy::{Pattern, Tally},
     question::CheckError,
-    rule::{MAX_SLICES, OldestSlice, Rule, SlidingWindow},
-    spec::{AlgorithmSpec, Fallback, LimitSpec, SpecError},
-    units::{MAX_UNITS, Window},
+    rule::{Algorithm, Alignment, Rule},
+    spec::{CostSource, Counted, Fallback, LimitSpec, SpecError},
+    units::Cost,
 };
 
 /// The most key attributes of a limit.
-pub(super) const MAX_KEY_ATTRIBUTES: usize = 16;
+const MAX_KEY_ATTRIBUTES: usize = 16;
+/// The key attribute that holds a client's address.
+const ADDRESS: &str = "ip";
 
 /// A compiled limit.
 #[derive(Debug)]
@@ -24,11 +33,16 @@ pub struct Limit {
     kind: Kind,
     matches: Vec<(String, Vec<Pattern>)>,
     key: Vec<String>,
-    rule: Rule,
+    ipv6_prefix: u8,
+    tiers: Tiers,
+    /// The attribute and the values that a share is set aside for.
+    set_aside: Option<(String, Vec<String>)>,
+    cost: CostSource,
+    counted: Counted,
     fallback: Fallback,
     fingerprint: u64,
     prefix: KeyHasher,
-    tally: Tally,
+    tally: Arc<Tally>,
 }
 
 /// Where a limit comes from, and so what an absent key attribute means.
@@ -40,6 +54,17 @@ enum Kind {
     Required,
     /// From the check itself: the check is faulty.
     Inline,
+}
+
+/// How a limit applies to a check: its counter, its rule, and what the check costs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Application {
+    /// The counter.
+    pub key: KeyHash,
+    /// The rule of the check's tier.
+    pub rule: Rule,
+    /// What the check costs on this limit; with [`Cost::ZERO`] it is admitted and not counted.
+    pub cost: Cost,
 }
 
 impl Limit {
@@ -64,16 +89,25 @@ impl Limit {
         Self::compile("", Kind::Inline, spec, hash_key)
     }
 
+    /// Compiles a limit of the node itself. `policy` must be no legal name, so that no other limit can
+    /// touch its counters.
+    ///
+    /// # Errors
+    /// [`SpecError`] names the first field that is wrong.
+    pub fn internal(policy: &str, spec: LimitSpec, hash_key: &HashKey) -> Result<Self, SpecError> {
+        Self::compile(policy, Kind::Inline, spec, hash_key)
+    }
+
     fn compile(
         policy: &str,
         kind: Kind,
         spec: LimitSpec,
         hash_key: &HashKey,
     ) -> Result<Self, SpecError> {
-        check_name("name", &spec.name)?;
-        check_key(&spec.key)?;
-        let rule = rule_of(&spec.algorithm)?;
-        let mut prefix = prefix_of(policy, kind, &spec.name, &rule, hash_key);
+        compile::check_name("name", &spec.name)?;
+        compile::check_key(&spec.key)?;
+        let tiers = compile::tiers_of(&spec)?;
+        let mut prefix = prefix_of(policy, kind, &spec.name, &tiers, hash_key);
         if let Some(first) = spec.key.first() {
             prefix.part(first.as_bytes());
         }
@@ -93,11 +127,15 @@ impl Limit {
             kind,
             matches: matches.collect(),
             key: spec.key,
-            rule,
+            ipv6_prefix: spec.ipv6_prefix,
+            tiers,
+            set_aside: spec.set_aside.map(|share| (share.attribute, share.values)),
+            cost: spec.cost,
+            counted: spec.count,
             fallback: spec.fallback,
             fingerprint,
             prefix,
-            tally: Tally::default(),
+            tally: Arc::default(),
         })
     }
 
@@ -116,7 +154,13 @@ impl Limit {
     /// Whether it came with a check.
     #[must_use]
     pub fn is_inline(&self) -> bool {
-        self.kind == Kind::Inline
+        self.kind == Kind::Inline && self.policy.is_empty()
+    }
+
+    /// Whether what it matches meets no limit of the policy at all.
+    #[must_use]
+    pub const fn exempts(&self) -> bool {
+        matches!(self.tiers, Tiers::Exempt)
     }
 
     /// The attributes that it counts by.
@@ -125,16 +169,48 @@ impl Limit {
         &self.key
     }
 
-    /// The attributes that it looks at: those that must match, then those that it counts by.
+    /// The attributes that it looks at, in no order; one may stand twice.
     pub fn attributes(&self) -> impl Iterator<Item = &str> {
-        let matched = self.matches.iter().map(|(attribute, _)| attribute);
-        matched.chain(&self.key).map(String::as_str)
+        let matched = self.matches.iter().map(|(attribute, _)| attribute.as_str());
+        let cost = match &self.cost {
+            CostSource::Request => None,
+            CostSource::Attribute(attribute) => Some(attribute.as_str()),
+        };
+        let set_aside = self
+            .set_aside
+            .iter()
+            .map(|(attribute, _)| attribute.as_str());
+        matched
+            .chain(self.tiers.attribute())
+            .chain(set_aside)
+            .chain(cost)
+            .chain(self.key.iter().map(String::as_str))
     }
 
-    /// Its algorithm and numbers.
+    /// The rule that holds where no check says which tier: that of the default one. `None` if there is
+    /// none since all is unlimited.
     #[must_use]
-    pub const fn rule(&self) -> &Rule {
-        &self.rule
+    pub fn usual_rule(&self) -> Option<&Rule> {
+        self.tiers.usual().map(|rules| &rules.named)
+    }
+
+    /// Whether it is about permits, which checks pass by.
+    #[must_use]
+    pub fn is_concurrency(&self) -> bool {
+        let rule = self.usual_rule();
+        rule.is_some_and(|rule| matches!(rule.algorithm, Algorithm::Concurrency(_)))
+    }
+
+    /// Where the cost of a check comes from.
+    #[must_use]
+    pub const fn cost_source(&self) -> &CostSource {
+        &self.cost
+    }
+
+    /// What it counts.
+    #[must_use]
+    pub const fn counted(&self) -> Counted {
+        self.counted
     }
 
     /// What decides when its owner does not answer.
@@ -150,8 +226,13 @@ impl Limit {
 
     /// What became of its checks on this node.
     #[must_use]
-    pub const fn tally(&self) -> &Tally {
+    pub fn tally(&self) -> &Tally {
         &self.tally
+    }
+
+    /// Goes on with the tally of the limit that it takes the place of.
+    pub(super) fn inherit(&mut self, before: &Self) {
+        self.tally = Arc::clone(&before.tally);
     }
 
     /// Whether the attributes match; an absent attribute does not.
@@ -162,6 +243,41 @@ impl Limit {
                 .value(attribute)
                 .is_some_and(|value| patterns.iter().any(|pattern| pattern.matches(value)))
         })
+    }
+
+    /// The rule that holds for these attributes; `None` where all is unlimited.
+    #[must_use]
+    pub fn rule_of(&self, attributes: &Attributes<'_>) -> Option<Rule> {
+        let rules = self.tiers.rules(attributes)?;
+        let Some((attribute, values)) = &self.set_aside else {
+            return Some(rules.named);
+        };
+        let value = attributes.value(attribute);
+        let is_named = value.is_some_and(|value| values.iter().any(|one| one == value));
+        Some(if is_named { rules.named } else { rules.others })
+    }
+
+    /// How the limit applies to a check of that cost with these attributes; `None`, tallied, if it does
+    /// not since an attribute is absent that it needs, and untallied if the check's tier is unlimited.
+    ///
+    /// # Errors
+    /// [`CheckError`] if the absence, or a cost that is none, is the caller's fault.
+    pub fn apply(
+        &self,
+        attributes: &Attributes<'_>,
+        cost: Cost,
+    ) -> Result<Option<Application>, CheckError> {
+        let Some(rule) = self.rule_of(attributes) else {
+            return Ok(None);
+        };
+        let Some(key) = self.key_of(attributes)? else {
+            return Ok(None);
+        };
+        let cost = match &self.cost {
+            CostSource::Request => Some(cost),
+            CostSource::Attribute(name) => self.cost_of(name, attributes)?,
+        };
+        Ok(cost.map(|cost| Application { key, rule, cost }))
     }
 
     /// The counter that these attributes belong to; `None`, tallied, if one is absent and the limit
@@ -179,12 +295,36 @@ impl Limit {
             if at > 0 {
                 hasher.part(attribute.as_bytes());
             }
-            hasher.part(value.as_bytes());
+            if attribute == ADDRESS {
+                hasher.part(address::bucket(value, self.ipv6_prefix).as_bytes());
+            } else {
+                hasher.part(value.as_bytes());
+            }
         }
         Ok(Some(hasher.finish()))
     }
 
-    fn without(&self, attribute: &str) -> Result<Option<KeyHash>, CheckError> {
+    fn cost_of(
+        &self,
+        attribute: &str,
+        attributes: &Attributes<'_>,
+    ) -> Result<Option<Cost>, CheckError> {
+        let Some(value) = attributes.value(attribute) else {
+            return self.without(attribute);
+        };
+        let cost = value.parse().ok().and_then(|units| Cost::new(units).ok());
+        match cost {
+            Some(cost) => Ok(Some(cost)),
+            // Nothing about a proxied request is an error.
+            None if attributes.are_proxied() => self.without(attribute),
+            None => Err(CheckError::NoCost {
+                limit: self.name.clone(),
+                attribute: attribute.to_owned(),
+            }),
+        }
+    }
+
+    fn without<T>(&self, attribute: &str) -> Result<Option<T>, CheckError> {
         match self.kind {
             Kind::Configured => {
                 self.tally.skip();
@@ -201,7 +341,7 @@ impl Limit {
     }
 }
 
-fn prefix_of(policy: &str, kind: Kind, name: &str, rule: &Rule, hash_key: &HashKey) -> KeyHasher {
+fn prefix_of(policy: &str, kind: Kind, name: &str, tiers: &Tiers, hash_key: &HashKey) -> KeyHasher {
     let kind: &[u8] = match kind {
         Kind::Configured | Kind::Required => b"configured",
         Kind::Inline => b"inline",
@@ -210,14 +350,34 @@ fn prefix_of(policy: &str, kind: Kind, name: &str, rule: &Rule, hash_key: &HashK
     hasher.part(kind);
     hasher.part(policy.as_bytes());
     hasher.part(name.as_bytes());
-    match rule {
-        Rule::SlidingWindow(rule) => {
-            hasher.part(b"sliding-window");
+    // All tiers have the same algorithm and window.
+    if let Some(rules) = tiers.usual() {
+        add_algorithm(&mut hasher, &rules.named.algorithm);
+    }
+    hasher
+}
+
+fn add_algorithm(hasher: &mut KeyHasher, algorithm: &Algorithm) {
+    hasher.part(algorithm.name().as_bytes());
+    match algorithm {
+        Algorithm::SlidingWindow(rule) => {
             hasher.part(&rule.window.span().as_nanos().to_le_bytes());
             hasher.part(&[rule.slices]);
         }
+        Algorithm::FixedWindow(rule) => match rule.alignment {
+            Alignment::Epoch(window) => hasher.part(&window.span().as_nanos().to_le_bytes()),
+            Alignment::Calendar(unit, zone) => {
+                hasher.part(unit.name().as_bytes());
+                hasher.part(zone.name().as_bytes());
+            }
+        },
+        Algorithm::SlidingLog(_)
+        | Algorithm::TokenBucket(_)
+        | Algorithm::LeakyBucket(_)
+        | Algorithm::Concurrency(_) => {
+            hasher.part(&algorithm.window().span().as_nanos().to_le_bytes());
+        }
     }
-    hasher
 }
 
 /// The same on every node of one build: the parts are hashed in order, with their lengths.
@@ -225,96 +385,6 @@ fn fingerprint_of(spec: &LimitSpec) -> u64 {
     let mut hasher = KeyHasher::new(&HashKey::new(*b"a limit's fields"));
     hasher.part(format!("{spec:?}").as_bytes());
     hasher.finish().high()
-}
-
-fn rule_of(spec: &AlgorithmSpec) -> Result<Rule, SpecError> {
-    let AlgorithmSpec::SlidingWindow {
-        limit,
-        window,
-        slices,
-        hard,
-    } = *spec;
-    if limit > MAX_UNITS {
-        return Err(error(
-            "limit",
-            format!("{limit} is too large"),
-            "at most 2^53",
-        ));
-    }
-    let Some(window) = Window::new(window) else {
-        let wrong = format!("{} ns is out of range", window.as_nanos());
-        return Err(error("window", wrong, "from 1ms to 3660d"));
-    };
-    let slices = u8::try_from(slices)
-        .ok()
-        .filter(|slices| (1..=MAX_SLICES).contains(slices));
-    let Some(slices) = slices else {
-        return Err(error(
-            "slices",
-            "out of range",
-            "a whole number from 1 to 60",
-        ));
-    };
-    if hard && slices < 2 {
-        return Err(error(
-            "hard",
-            "needs two slices at least",
-            "set slices = 2 or more",
-        ));
-    }
-    let oldest = if hard {
-        OldestSlice::Full
-    } else {
-        OldestSlice::Weighted
-    };
-    Ok(Rule::SlidingWindow(SlidingWindow {
-        limit,
-        window,
-        slices,
-        oldest,
-    }))
-}
-
-fn check_name(field: &str, name: &str) -> Result<(), SpecError> {
-    let legal = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
-    if (1..=64).contains(&name.len()) && name.bytes().all(legal) {
-        return Ok(());
-    }
-    let right = "1 to 64 characters of A-Z, a-z, 0-9, '.', '_' and '-'";
-    Err(error(field, format!("{name:?} is not a name"), right))
-}
-
-fn check_key(key: &[String]) -> Result<(), SpecError> {
-    if key.len() > MAX_KEY_ATTRIBUTES {
-        return Err(error("key", "too many attributes", "at most 16"));
-    }
-    if key.iter().any(String::is_empty) {
-        return Err(error(
-            "key",
-            "an attribute has no name",
-            "names of attributes",
-        ));
-    }
-    let twice = key
-        .iter()
-        .enumerate()
-        .find(|(at, name)| key.iter().take(*at).any(|k| k == *name));
-    match twice {
-        Some((_, name)) => Err(error(
-            "key",
-            format!("{name:?} stands twice"),
-            "each name once",
-        )),
-        None => Ok(()),
-    }
-}
-
-fn error(field: &str, wrong: impl Into<String>, right: &str) -> SpecError {
-    SpecError {
-        field: field.to_owned(),
-        wrong: wrong.into(),
-        right: right.to_owned(),
-    }
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use crate::{
 pub struct Tally {
     allowed: [AtomicU64; 5],
     refused: [AtomicU64; 5],
-    reasons: [AtomicU64; 4],
+    reasons: [AtomicU64; Reason::ALL.len()],
     skipped: AtomicU64,
 }
 
@@ -88,6 +88,9 @@ const fn reason_index(reason: Reason) -> usize {
         Reason::CostExceedsLimit => 1,
         Reason::LimitIsZero => 2,
         Reason::Undecided => 3,
+        Reason::QueueFull => 4,
+        Reason::SetAside => 5,
+        Reason::Banned => 6,
     }
 }
 
@@ -123,12 +126,7 @@ mod tests {
             DecidedBy::Fallback,
             DecidedBy::Switch,
         ];
-        let reasons = [
-            Reason::LimitExceeded,
-            Reason::CostExceedsLimit,
-            Reason::LimitIsZero,
-            Reason::Undecided,
-        ];
+        let reasons = Reason::ALL;
         for (times, decided_by) in (1..).zip(deciders) {
             for _ in 0..times {
                 tally.count(&verdict(Outcome::Allow), decided_by);
@@ -146,11 +144,11 @@ mod tests {
         );
         assert_eq!(
             deciders.map(|decided_by| tally.refused(decided_by)),
-            [10, 0, 0, 0, 0]
+            [28, 0, 0, 0, 0]
         );
         assert_eq!(
             reasons.map(|reason| tally.refused_because(reason)),
-            [1, 2, 3, 4]
+            [1, 2, 3, 4, 5, 6, 7]
         );
         assert_eq!(tally.skipped(), 1);
     }

@@ -89,8 +89,9 @@ impl Shard {
 
     /// Removes the empty counters; returns how many.
     pub(super) fn expire(&mut self, now: Nanos) -> usize {
+        let at = self.moment(now);
         let empty = self.cells().filter_map(|(handle, cell)| {
-            (cell::standing(cell, now) == Standing::Empty).then_some(handle)
+            (cell::standing(cell, at) == Standing::Empty).then_some(handle)
         });
         let empty: Vec<_> = empty.collect();
         let dropped = empty.len();
@@ -154,43 +155,70 @@ impl Shard {
     }
 
     fn settle(&self, standoff: &mut Standoff, now: Nanos) {
-        standoff.settle(|key| match self.standing_of(key, now) {
-            None => Suspect::Gone,
-            Some((_, Standing::Empty | Standing::Below { .. })) => Suspect::Below,
-            Some((_, Standing::AtLimit { recovers_after })) => Suspect::AtLimit {
-                recovers_at: now.saturating_add(recovers_after),
-            },
+        standoff.settle(|key| {
+            let mut suspect = Suspect::Gone;
+            self.each_standing_of(key, now, |_, standing| {
+                suspect = match (suspect, standing) {
+                    (Suspect::Below, _) | (_, Standing::Empty | Standing::Below { .. }) => {
+                        Suspect::Below
+                    }
+                    (known, Standing::AtLimit { recovers_after }) => {
+                        let recovers_at = now.saturating_add(recovers_after);
+                        match known {
+                            Suspect::AtLimit { recovers_at: first } => Suspect::AtLimit {
+                                recovers_at: first.min(recovers_at),
+                            },
+                            Suspect::Gone | Suspect::Below => Suspect::AtLimit { recovers_at },
+                        }
+                    }
+                };
+            });
+            suspect
         });
     }
 
     fn candidate(&self, key: KeyHash, now: Nanos) -> Option<Candidate> {
-        let (handle, standing) = self.standing_of(key, now)?;
-        candidate_of(handle, standing)
+        let mut least: Option<Candidate> = None;
+        self.each_standing_of(key, now, |handle, standing| {
+            let candidate = candidate_of(handle, standing);
+            least = match (least, candidate) {
+                (Some(known), Some(other)) if known.rank(&other).is_le() => Some(known),
+                (known, None) => known,
+                (_, other) => other,
+            };
+        });
+        least
     }
 
     /// The cell that recovers first of those that still stand as they were remembered.
     fn first_to_recover(&self, standoff: &mut Standoff, now: Nanos) -> Option<Handle> {
         while let Some((recovers_at, key)) = standoff.pop() {
-            let Some((handle, Standing::AtLimit { recovers_after })) = self.standing_of(key, now)
-            else {
-                continue;
-            };
-            if now.saturating_add(recovers_after) == recovers_at {
-                return Some(handle);
+            let mut found = None;
+            self.each_standing_of(key, now, |handle, standing| {
+                if let Standing::AtLimit { recovers_after } = standing
+                    && now.saturating_add(recovers_after) == recovers_at
+                {
+                    found = Some(handle);
+                }
+            });
+            if found.is_some() {
+                return found;
             }
         }
         None
     }
 
-    fn standing_of(&self, key: KeyHash, now: Nanos) -> Option<(Handle, Standing)> {
-        let (handle, cell) = self.any_cell_of(key)?;
-        Some((handle, cell::standing(cell, now)))
+    /// How each cell of a key stands: a key may have one for its charges, its failures and its ban.
+    fn each_standing_of(&self, key: KeyHash, now: Nanos, mut look: impl FnMut(Handle, Standing)) {
+        let at = self.moment(now);
+        self.each_cell_of(key, |handle, cell| look(handle, cell::standing(cell, at)));
     }
 
     fn scan(&self, now: Nanos) -> Scan {
         let mut scan = Scan::default();
+        let at = self.moment(now);
         for (handle, cell) in self.cells() {
-            let standing = cell::standing(cell, now);
+            let standing = cell::standing(cell, at);
             match standing {
                 Standing::Empty => scan.empty.push(handle),
                 Standing::Below { .. } => scan.below.extend(candidate_of(handle, standing)),

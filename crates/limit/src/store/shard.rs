@@ -1,6 +1,6 @@
 //! One shard: a table of handles and the arenas that they lead to. It is only reached under its lock.
 //!
-//! Looks up, decides and writes; knows nothing of other shards or of locks. Invariants: every cell in
+//! Finds, adds and removes cells; what they say is in `decide`. Knows nothing of other shards or of locks. Invariants: every cell in
 //! use has one handle in the table and every handle leads to a cell in use; what is allocated stays
 //! within the budget (`INV-BUDGET`), save for a table while it moves.
 
@@ -8,41 +8,41 @@ use smallvec::SmallVec;
 
 use super::{
     arena::Arena,
-    cell::{self, Wrote},
+    cell::{self, Identity},
     handle::Handle,
     index::Index,
     pressure::Losses,
     standoff::Standoff,
 };
-use crate::{
-    key::KeyHash,
-    rule::{Rule, SlidingWindow},
-    units::{Cost, Nanos},
-    verdict::{Mode, Outcome, Verdict},
-    window::{self, Reading},
-};
+use crate::{counter::Moment, key::KeyHash, units::Nanos};
 
 /// The counters of one 1024th of the key space.
 #[derive(Debug)]
 pub(super) struct Shard {
     index: Index,
-    /// One for each cell length that was ever needed: at most as many as there are slice counts.
+    /// One for each cell length that was ever needed: fewer than a handle can name.
     arenas: SmallVec<[Arena; 1]>,
     pub(super) losses: Losses,
     /// Known victims, if all cells are at their limit.
     pub(super) standoff: Option<Box<Standoff>>,
     budget: usize,
+    /// Unix time of the clock's origin.
+    unix_origin: Nanos,
 }
+
+/// What a shard with one cell takes beside the cell: itself, the index, lists.
+const BYTES_BESIDE_A_CELL: usize = 1024;
 
 impl Shard {
     /// An empty shard that may allocate so many bytes, itself included.
-    pub(super) fn new(budget: usize) -> Self {
+    pub(super) fn new(budget: usize, unix_origin: Nanos) -> Self {
         Self {
             index: Index::default(),
             arenas: SmallVec::new(),
             losses: Losses::default(),
             standoff: None,
             budget,
+            unix_origin,
         }
     }
 
@@ -70,95 +70,12 @@ impl Shard {
             .saturating_add(size_of::<Self>())
     }
 
-    /// Decides one limit.
-    pub(super) fn decide(
-        &mut self,
-        now: Nanos,
-        (key, rule): (KeyHash, &Rule),
-        (cost, mode): (Cost, Mode),
-    ) -> Verdict {
-        let Rule::SlidingWindow(rule) = rule;
-        if let Some(cell) = self.find_mut(key, rule) {
-            let verdict = decide_cell(cell, rule, now, (cost, mode));
-            if charges(&verdict, cost, mode) {
-                self.note_write(now, key);
-            }
-            return verdict;
+    /// An instant, with what turns it into Unix time.
+    pub(super) const fn moment(&self, now: Nanos) -> Moment {
+        Moment {
+            now,
+            unix_origin: self.unix_origin,
         }
-        let reading = Reading::at(rule, &[], now, now);
-        let outcome = reading.outcome(cost, Cost::ZERO);
-        if outcome != Outcome::Allow || mode == Mode::Peek || cost == Cost::ZERO {
-            return reading.verdict(outcome, cost, Cost::ZERO);
-        }
-        let cell = self.insert(now, key, rule);
-        let verdict = decide_cell(cell, rule, now, (cost, mode));
-        self.note_write(now, key);
-        verdict
-    }
-
-    /// What one limit would say if `pending` were charged before; charges nothing.
-    pub(super) fn foresee(
-        &self,
-        now: Nanos,
-        (key, rule): (KeyHash, &Rule),
-        (cost, pending): (Cost, Cost),
-    ) -> Verdict {
-        let Rule::SlidingWindow(rule) = rule;
-        let reading = self.reading(now, key, rule);
-        let reading = reading.unwrap_or_else(|| Reading::at(rule, &[], now, now));
-        reading.verdict(reading.outcome(cost, pending), cost, pending)
-    }
-
-    /// Whether one limit would admit if `pending` were charged before.
-    pub(super) fn fits(
-        &self,
-        now: Nanos,
-        (key, rule): (KeyHash, &Rule),
-        (cost, pending): (Cost, Cost),
-    ) -> bool {
-        let Rule::SlidingWindow(rule) = rule;
-        let reading = self.reading(now, key, rule);
-        let reading = reading.unwrap_or_else(|| Reading::at(rule, &[], now, now));
-        reading.outcome(cost, pending) == Outcome::Allow
-    }
-
-    /// The state of a counter as a peek for one unit; `None` if nothing is counted for the key.
-    pub(super) fn read(&self, now: Nanos, key: KeyHash, rule: &Rule) -> Option<Verdict> {
-        let Rule::SlidingWindow(rule) = rule;
-        let reading = self.reading(now, key, rule)?;
-        let outcome = reading.outcome(Cost::ONE, Cost::ZERO);
-        (reading.used() > 0).then(|| reading.verdict(outcome, Cost::ONE, Cost::ZERO))
-    }
-
-    /// Gives units back to the slice that they were charged to.
-    pub(super) fn give_back(
-        &mut self,
-        now: Nanos,
-        (key, rule): (KeyHash, &Rule),
-        (slice, cost): (u64, Cost),
-    ) {
-        let Rule::SlidingWindow(rule) = rule;
-        if let Some(cell) = self.find_mut(key, rule) {
-            cell::change(cell, rule, |counters, latest| {
-                let wrote = window::give_back(rule, counters, *latest, now, (slice, cost));
-                ((), if wrote { Wrote::Yes } else { Wrote::No })
-            });
-            self.note_write(now, key);
-        }
-    }
-
-    /// Starts a counter that is not there yet.
-    pub(super) fn seed(&mut self, now: Nanos, (key, rule): (KeyHash, &Rule), used: u64) {
-        let Rule::SlidingWindow(rule) = rule;
-        if used == 0 || self.find(key, rule).is_some() {
-            return;
-        }
-        let cell = self.insert(now, key, rule);
-        cell::change(cell, rule, |counters, latest| {
-            window::charge(rule, counters, latest, now, used);
-            ((), Wrote::Yes)
-        });
-        self.note_write(now, key);
     }
 
     /// Removes every counter of a key, whatever its window.
@@ -169,6 +86,13 @@ impl Shard {
             removed = true;
         }
         removed
+    }
+
+    /// Removes one counter of a key.
+    pub(super) fn remove_one(&mut self, key: KeyHash, identity: Identity) {
+        if let Some(handle) = self.handle(key, identity) {
+            self.remove_cell(handle);
+        }
     }
 
     /// Forgets all counters.
@@ -214,8 +138,15 @@ impl Shard {
         self.index.trim(|handle| hash_of(arenas, handle));
     }
 
-    fn insert(&mut self, now: Nanos, key: KeyHash, rule: &SlidingWindow) -> &mut [u64] {
-        let words = cell::words(rule.slices);
+    /// Adds a cell that is not there yet, with so many words of its own, all zero.
+    pub(super) fn insert(
+        &mut self,
+        now: Nanos,
+        (key, identity): (KeyHash, Identity),
+        capacity: u64,
+        own_words: usize,
+    ) -> &mut [u64] {
+        let words = cell::length(own_words);
         self.make_room(now, words);
         let at = self
             .arenas
@@ -232,7 +163,7 @@ impl Shard {
         };
         let index = arena.push(affordable);
         if let Some(cell) = arena.cell_mut(index) {
-            cell::start(cell, key, rule, now);
+            cell::start(cell, key, identity, (capacity, now));
         }
         let arenas = &self.arenas;
         let handle = Handle::new(at, index);
@@ -277,21 +208,43 @@ impl Shard {
         Arena::new(words).bytes_for_one_more().saturating_add(list)
     }
 
-    fn find(&self, key: KeyHash, rule: &SlidingWindow) -> Option<&[u64]> {
-        let arenas = &self.arenas;
-        let handle = self.index.find(key.low(), |handle| {
-            cell_of(arenas, handle).is_some_and(|cell| cell::counts_for(cell, key, rule))
-        })?;
-        cell_of(arenas, handle)
+    /// Whether a cell with so many words of its own would fit if it were alone.
+    pub(super) fn could_hold(&self, own_words: usize) -> bool {
+        let bytes = cell::length(own_words).saturating_mul(size_of::<u64>());
+        bytes.saturating_add(BYTES_BESIDE_A_CELL) <= self.budget
     }
 
-    fn find_mut(&mut self, key: KeyHash, rule: &SlidingWindow) -> Option<&mut [u64]> {
-        let arenas = &self.arenas;
-        let handle = self.index.find(key.low(), |handle| {
-            cell_of(arenas, handle).is_some_and(|cell| cell::counts_for(cell, key, rule))
-        })?;
+    /// The cell of a key.
+    #[inline]
+    pub(super) fn find(&self, key: KeyHash, identity: Identity) -> Option<&[u64]> {
+        cell_of(&self.arenas, self.handle(key, identity)?)
+    }
+
+    /// The cell of a key, to write.
+    #[inline]
+    pub(super) fn find_mut(&mut self, key: KeyHash, identity: Identity) -> Option<&mut [u64]> {
+        let handle = self.handle(key, identity)?;
         let arena = self.arenas.get_mut(handle.arena())?;
         arena.cell_mut(handle.index())
+    }
+
+    #[inline]
+    fn handle(&self, key: KeyHash, identity: Identity) -> Option<Handle> {
+        let arenas = &self.arenas;
+        self.index.find(key.low(), |handle| {
+            cell_of(arenas, handle).is_some_and(|cell| cell::is(cell, key, identity))
+        })
+    }
+
+    /// Looks at all cells of a key.
+    pub(super) fn each_cell_of(&self, key: KeyHash, mut look: impl FnMut(Handle, &[u64])) {
+        let arenas = &self.arenas;
+        self.index.find(key.low(), |handle| {
+            if let Some(cell) = cell_of(arenas, handle).filter(|cell| cell::has_key(cell, key)) {
+                look(handle, cell);
+            }
+            false
+        });
     }
 
     /// A cell of a key, whatever its window.
@@ -302,42 +255,6 @@ impl Shard {
         })?;
         Some((handle, cell_of(arenas, handle)?))
     }
-
-    fn reading<'a>(
-        &'a self,
-        now: Nanos,
-        key: KeyHash,
-        rule: &'a SlidingWindow,
-    ) -> Option<Reading<'a>> {
-        let (counters, latest) = cell::parts(self.find(key, rule)?)?;
-        Some(Reading::at(rule, counters, latest, now))
-    }
-}
-
-fn decide_cell(
-    cell: &mut [u64],
-    rule: &SlidingWindow,
-    now: Nanos,
-    (cost, mode): (Cost, Mode),
-) -> Verdict {
-    let verdict = cell::change(cell, rule, |counters, latest| {
-        let verdict = window::decide(rule, counters, latest, now, (cost, mode));
-        let wrote = if charges(&verdict, cost, mode) {
-            Wrote::Yes
-        } else {
-            Wrote::No
-        };
-        (verdict, wrote)
-    });
-    verdict.unwrap_or_else(|| {
-        let reading = Reading::at(rule, &[], now, now);
-        reading.verdict(reading.outcome(cost, Cost::ZERO), cost, Cost::ZERO)
-    })
-}
-
-/// Whether a check with that verdict is counted.
-fn charges(verdict: &Verdict, cost: Cost, mode: Mode) -> bool {
-    verdict.is_allowed() && mode == Mode::Consume && cost > Cost::ZERO
 }
 
 fn cell_of(arenas: &[Arena], handle: Handle) -> Option<&[u64]> {

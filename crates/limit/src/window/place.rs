@@ -155,6 +155,6 @@ pub(super) fn index_of(slice: u64, length: usize) -> usize {
 }
 
 /// A number of things in memory, as a count.
-pub(super) fn to_u64(number: usize) -> u64 {
+pub(crate) fn to_u64(number: usize) -> u64 {
     u64::try_from(number).unwrap_or(u64::MAX)
 }

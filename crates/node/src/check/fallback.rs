@@ -6,7 +6,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use smallvec::SmallVec;
-use tollgate_cluster::{Answer, Charge, LastAnswers, Step, Substitute, substitute_for};
+use tollgate_cluster::{Amendment, Answer, LastAnswers, Step, Substitute, substitute_for};
 use tollgate_limit::{
     Ask, DecidedBy, Fallback, KeyHash, Mode, Nanos, Rule, Store, StoreConfig, Verdict,
 };
@@ -26,10 +26,12 @@ pub(crate) struct LocalShares {
 }
 
 impl LocalShares {
-    pub(crate) fn new() -> Self {
+    /// No share yet; `config` but for the memory is that of the node's own store.
+    pub(crate) fn new(config: StoreConfig) -> Self {
         Self {
             counters: Store::new(&StoreConfig {
                 max_bytes: SHARES_BYTES,
+                ..config
             }),
             last_answers: LastAnswers::new(),
             in_use: AtomicBool::new(false),
@@ -44,9 +46,15 @@ impl LocalShares {
         }
     }
 
-    pub(crate) fn give_back(&self, now: Nanos, charge: &Charge) {
-        self.counters
-            .give_back(now, charge.key, &charge.rule, charge.slice, charge.cost);
+    /// Forgets a share, and the last answer.
+    pub(crate) fn reset(&self, key: KeyHash) {
+        self.last_answers.forget(key);
+        self.counters.remove(key);
+    }
+
+    /// Changes a counter of a share.
+    pub(crate) fn amend(&self, now: Nanos, amendment: &Amendment) {
+        self.counters.amend(now, &amendment.ask, amendment.change);
     }
 
     /// Forgets what has expired in the next `shards` shards.
@@ -96,7 +104,7 @@ impl Node {
         let substitutes: SmallVec<[Substitute; 2]> = limits
             .iter()
             .filter_map(|limit| check.applied.get(*limit))
-            .map(|applied| substitute_for(applied.limit.rule(), applied.limit.fallback(), members))
+            .map(|applied| substitute_for(&applied.rule, applied.limit.fallback(), members))
             .collect();
         let denies = |substitute: &Substitute| match substitute {
             Substitute::Say(verdict) => !verdict.is_allowed(),
@@ -107,16 +115,16 @@ impl Node {
             true => Mode::Peek,
             false => check.plan.mode(),
         };
-        let cost = check.plan.cost();
         let asks: SmallVec<[Ask; 2]> = limits
             .iter()
             .filter_map(|limit| check.applied.get(*limit))
             .zip(&substitutes)
             .filter_map(|(applied, substitute)| match substitute {
                 Substitute::Decide(rule) => {
-                    let key = applied.key;
-                    let rule = *rule;
-                    let ask = Ask { key, rule, cost };
+                    let ask = Ask {
+                        rule: *rule,
+                        ..applied.ask()
+                    };
                     if applied.limit.fallback() == Fallback::LocalFull {
                         self.shares.start_from_last_answer(now, &ask);
                     }

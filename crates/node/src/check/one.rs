@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 use tollgate_limit::{
-    Applied, AppliedLimits, Ask, DecidedBy, Decision, LimitDecision, Mode, NodeId, Verdict,
+    Applied, AppliedLimits, Cost, DecidedBy, Decision, LimitDecision, Mode, NodeId, Verdict,
 };
 
 use super::{
@@ -25,11 +25,7 @@ impl Node {
     ) -> Option<Checked> {
         let now = asked.started;
         let owner = routes.owner(applied.key.slot())?;
-        let ask = Ask {
-            key: applied.key,
-            rule: *applied.limit.rule(),
-            cost: asked.cost,
-        };
+        let ask = applied.ask();
         if routes.view.own == Some(owner) {
             if self.owner.pause.is_late(now) {
                 return None;
@@ -90,14 +86,23 @@ impl Node {
         asked: Asked,
         (verdict, node): (Verdict, NodeId),
     ) -> Decision {
-        if asked.mode == Mode::Consume {
+        let consumes = asked.mode == Mode::Consume;
+        if consumes {
             let tally = self.tally_of(&applied.limit);
             tally.count(&verdict, DecidedBy::Owner);
         }
+        let charged = if consumes && verdict.is_allowed() {
+            applied.cost
+        } else {
+            Cost::ZERO
+        };
         Decision {
             id: asked.id,
             limits: vec![LimitDecision {
                 limit: Arc::clone(&applied.limit),
+                key: applied.key,
+                rule: applied.rule,
+                charged,
                 verdict,
                 decided_by: DecidedBy::Owner,
                 node,

@@ -48,7 +48,7 @@ pub(crate) async fn run(
     let mut backoff = FIRST_BACKOFF;
     loop {
         let peer = identity.borrow_and_update().clone();
-        link.state.lock().give_backs.handle_owner(peer.boot);
+        link.state.lock().amendments.handle_owner(peer.boot);
         let attempt = async {
             let connection = dialler.transport.connect_peer(&peer).await.ok()?;
             let streams = open_streams(&connection, &dialler.hello).await?;
@@ -137,7 +137,7 @@ async fn converse(
                     let newest = identity.borrow_and_update();
                     // A restarted process at the same address breaks the old connection by itself,
                     // and a connection that stands may be the new process's already.
-                    link.state.lock().give_backs.handle_owner(newest.boot);
+                    link.state.lock().amendments.handle_owner(newest.boot);
                     if newest.peer != peer.peer {
                         return End::NewAddress;
                     }

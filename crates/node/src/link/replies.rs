@@ -1,15 +1,15 @@
 //! What the peer answers: told to those who wait, or settled late.
 
 use smallvec::SmallVec;
-use tollgate_cluster::{Charge, Failure};
-use tollgate_limit::{Ask, Nanos, Verdict};
+use tollgate_cluster::{Amendment, Failure};
+use tollgate_limit::{Ask, Change, Cost, Nanos, Verdict};
 use tollgate_wire::{
     CodecError,
-    peer::{GiveBack, PeerAsk, Reply, Request, Verdicts, put_request, read_reply, read_verdict},
+    peer::{Amend, PeerAsk, Reply, Request, Verdicts, put_request, read_reply, read_verdict},
 };
 use tracing::{debug, warn};
 
-use super::{Fingerprints, GIVE_BACK, Heard, Link, PING, late::Unwanted};
+use super::{AMEND, Fingerprints, Heard, Link, PING, late::Unwanted};
 use crate::clock::Clock as _;
 
 impl Link {
@@ -25,7 +25,7 @@ impl Link {
             Reply::NotOwner { .. } => Heard::Failed(Failure::NotOwner),
             Reply::TooLate => Heard::Failed(Failure::TooLate),
             Reply::Done => {
-                self.state.lock().give_backs.acknowledge(id & !GIVE_BACK);
+                self.state.lock().amendments.acknowledge(id & !AMEND);
                 return Ok(());
             }
             Reply::Pong {
@@ -82,52 +82,46 @@ impl Link {
         let Some(Unwanted { asks, verdicts }) = unwanted else {
             return;
         };
-        if !verdicts.iter().all(Verdict::is_allowed) {
-            return;
-        }
-        for (ask, verdict) in asks.iter().zip(&verdicts) {
-            let charge = Charge {
-                key: ask.key,
-                rule: ask.rule,
-                cost: ask.cost,
-                slice: verdict.charged_slice,
-            };
-            self.give_back(now, &charge);
+        let charges = charges_of(&asks, &verdicts);
+        for amendment in charges {
+            self.amend(now, amendment);
         }
     }
 
-    /// Gives a charge back, sent again until it is acknowledged or its window has passed.
-    pub(crate) fn give_back(&self, now: Nanos, charge: &Charge) {
-        let pushed = self
-            .state
-            .lock()
-            .give_backs
-            .push(now, *charge, charge.rule.window());
+    /// Changes a counter of the peer, sent again until it is acknowledged or its window has passed.
+    /// Whether it was taken: not if too much is outstanding.
+    pub(crate) fn amend(&self, now: Nanos, amendment: Amendment) -> bool {
+        let pushed = self.state.lock().amendments.push(now, amendment);
         match pushed {
-            Ok(sequence) => self.send_give_back(sequence, charge),
+            Ok(sequence) => {
+                self.send_amendment(sequence, &amendment);
+                true
+            }
             Err(error) => {
                 warn!(peer = %self.peer, %error, "a charge stays: the error is to refuse");
+                false
             }
         }
     }
 
-    pub(super) fn send_give_back(&self, sequence: u64, charge: &Charge) {
-        let Some(lane) = self.lane_of(charge.key) else {
+    pub(super) fn send_amendment(&self, sequence: u64, amendment: &Amendment) {
+        let Amendment { ask, change } = amendment;
+        let Some(lane) = self.lane_of(ask.key) else {
             return;
         };
         let put = lane.put(|writer| {
-            let shape = writer.shape(&charge.rule)?;
-            let request = Request::GiveBack(GiveBack {
+            let shape = writer.shape(&ask.rule)?;
+            let request = Request::Amend(Amend {
                 sequence,
-                ask: PeerAsk::new(shape, charge.key, charge.cost),
-                slice: charge.slice,
+                ask: PeerAsk::new(shape, ask.key, ask.cost),
+                change: *change,
             });
-            writer.frame(GIVE_BACK | sequence, Nanos::MAX, |body| {
+            writer.frame(AMEND | sequence, Nanos::MAX, |body| {
                 put_request(body, &request)
             })
         });
         if put.is_err() {
-            debug!(peer = %self.peer, "give-back waits: the next tick sends it again");
+            debug!(peer = %self.peer, "an amendment waits: the next tick sends it again");
         }
     }
 
@@ -138,6 +132,23 @@ impl Link {
             self.turn(&state, turn);
         }
     }
+}
+
+/// What an owner charged for a check: nothing if a limit refused that is enforced.
+fn charges_of(asks: &[Ask], verdicts: &[Verdict]) -> SmallVec<[Amendment; 2]> {
+    let both = || asks.iter().zip(verdicts);
+    if both().any(|(ask, verdict)| ask.rule.is_enforced() && !verdict.is_allowed()) {
+        return SmallVec::new();
+    }
+    let charged = both().filter(|(ask, verdict)| verdict.is_allowed() && ask.cost > Cost::ZERO);
+    charged
+        .map(|(ask, verdict)| Amendment {
+            ask: *ask,
+            change: Change::GiveBack {
+                slice: verdict.charged_slice,
+            },
+        })
+        .collect()
 }
 
 fn read_verdicts(head: Verdicts, body: &mut &[u8]) -> Result<SmallVec<[Verdict; 1]>, CodecError> {

@@ -79,7 +79,7 @@ impl Link {
     fn tick(self: &Arc<Self>, now: Nanos) {
         let mut state = self.state.lock();
         self.listen(&mut state, now);
-        state.give_backs.expire(now);
+        state.amendments.expire(now);
         if state.connection.is_none() {
             return;
         }
@@ -87,13 +87,13 @@ impl Link {
         if is_ping_due {
             state.next_ping = now.saturating_add(STATUS_INTERVAL);
         }
-        let due: Vec<_> = state.give_backs.due(now, TICK).collect();
+        let due: Vec<_> = state.amendments.due(now, TICK).collect();
         drop(state);
         if is_ping_due {
             self.ping(now);
         }
-        for (sequence, charge) in due {
-            self.send_give_back(sequence, &charge);
+        for (sequence, amendment) in due {
+            self.send_amendment(sequence, &amendment);
         }
     }
 

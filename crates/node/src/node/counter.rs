@@ -69,14 +69,14 @@ impl Node {
 
 /// What a counter says that nothing was counted in.
 const fn untouched(rule: &Rule) -> Verdict {
-    let (outcome, retry_after) = match rule.capacity() {
+    let (outcome, retry_after) = match rule.open_capacity() {
         0 => (Outcome::Refuse(Reason::LimitIsZero), None),
         _ => (Outcome::Allow, Some(Nanos::ZERO)),
     };
     Verdict {
         outcome,
         used: 0,
-        remaining: rule.capacity(),
+        remaining: rule.open_capacity(),
         retry_after,
         more_after: Nanos::ZERO,
         reset_after: Nanos::ZERO,

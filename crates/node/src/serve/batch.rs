@@ -8,8 +8,7 @@ use tollgate_limit::{Ask, Nanos, Rule, Verdict};
 use tollgate_wire::{
     CodecError, OLDEST_PROTOCOL_VERSION, PROTOCOL_VERSION, frame,
     peer::{
-        CheckHead, GiveBack, PeerAsk, Reply, Request, put_reply, put_verdicts, read_ask,
-        read_request,
+        Amend, CheckHead, PeerAsk, Reply, Request, put_reply, put_verdicts, read_ask, read_request,
     },
 };
 
@@ -84,8 +83,8 @@ impl Stream {
         match read_request(&mut body).map_err(malformed)? {
             Request::Check(head) => self.check(batch, (id, head, body), out),
             Request::Shape { number, rule } => self.learn(number, rule),
-            Request::GiveBack(give_back) => {
-                self.give_back(batch, &give_back)?;
+            Request::Amend(amend) => {
+                self.amend(batch, &amend)?;
                 put(out, id, &Reply::Done)
             }
             Request::Read(ask) => {
@@ -150,11 +149,10 @@ impl Stream {
         frame::put(out, id, |body| put_verdicts(body, &self.verdicts)).map_err(malformed)
     }
 
-    fn give_back(&self, batch: Batch<'_>, give_back: &GiveBack) -> Result<(), Problem> {
-        let ask = self.resolve(&give_back.ask)?;
-        if self.boot.given_back.lock().accept(give_back.sequence) == Acceptance::Fresh {
-            let store = &batch.owner.store;
-            store.give_back(batch.now, ask.key, &ask.rule, give_back.slice, ask.cost);
+    fn amend(&self, batch: Batch<'_>, amend: &Amend) -> Result<(), Problem> {
+        let ask = self.resolve(&amend.ask)?;
+        if self.boot.amended.lock().accept(amend.sequence) == Acceptance::Fresh {
+            batch.owner.store.amend(batch.now, &ask, amend.change);
             batch.owner.counters.given_back.raise();
         }
         Ok(())

@@ -7,7 +7,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use parking_lot::Mutex;
-use tollgate_cluster::{DecidedRing, GiveBackWindow};
+use tollgate_cluster::{AmendWindow, DecidedRing};
 use tollgate_limit::Nanos;
 use tollgate_wire::identity::BootId;
 
@@ -28,7 +28,7 @@ pub(crate) struct Boots {
 #[derive(Debug)]
 pub(crate) struct Boot {
     pub(crate) decided: Mutex<DecidedRing>,
-    pub(crate) given_back: Mutex<GiveBackWindow>,
+    pub(crate) amended: Mutex<AmendWindow>,
 }
 
 impl Boots {
@@ -52,7 +52,7 @@ impl Boots {
         let make = || {
             Arc::new(Boot {
                 decided: Mutex::new(DecidedRing::new(self.keep)),
-                given_back: Mutex::new(GiveBackWindow::new()),
+                amended: Mutex::new(AmendWindow::new()),
             })
         };
         Arc::clone(boots.entry(caller).or_insert_with(make))

@@ -8,8 +8,8 @@ use quinn::TokioRuntime;
 use tokio::time::{sleep, timeout};
 use tollgate_cluster::ClusterName;
 use tollgate_limit::{
-    AlgorithmSpec, Attributes, Cost, Decision, Fallback, HashKey, Limit, LimitSpec, Mode, Nanos,
-    NodeId, Policies, Question, Subject,
+    AlgorithmSpec, Attributes, Cost, Decision, Fallback, HashKey, Limit, LimitNumber, LimitSpec,
+    Mode, Nanos, NodeId, Policies, Question, Subject,
 };
 use tollgate_node::{
     Clients, ControlHost, CounterReading, InlineLimits, Node, NodeConfig, Seed, Surroundings,
@@ -149,17 +149,17 @@ fn attributes(key: &str) -> Attributes<'_> {
 
 fn policies(fallback: Fallback) -> Policies {
     let spec = LimitSpec {
-        name: LIMIT.to_owned(),
-        matches: Vec::new(),
         key: vec![ATTRIBUTE.to_owned()],
-        algorithm: AlgorithmSpec::SlidingWindow {
-            limit: LIMIT_UNITS,
-            window: Nanos::from_millis(3_600_000),
-            slices: 10,
-            hard: true,
-        },
         fallback,
-        required: false,
+        ..LimitSpec::new(
+            LIMIT,
+            LimitNumber::One(LIMIT_UNITS),
+            AlgorithmSpec::SlidingWindow {
+                window: Nanos::from_millis(3_600_000),
+                slices: 10,
+                hard: true,
+            },
+        )
     };
     let mut policies = Policies::new();
     let limit = Limit::new(POLICY, spec, &HASH_KEY).unwrap();

@@ -5,6 +5,7 @@
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use tollgate_limit as limit;
 use tollgate_limit::{
     CheckId, DecidedBy, Decision, LimitDecision, MAX_LIMITS_PER_POLICY, Nanos, Rule, Verdict,
     Window,
@@ -44,7 +45,8 @@ impl Answer {
         if self.allowed {
             return None;
         }
-        let refused = self.limits.iter().filter(|l| !l.verdict.is_allowed());
+        let enforced = self.limits.iter().filter(|limit| !limit.shadow);
+        let refused = enforced.filter(|limit| !limit.verdict.is_allowed());
         let waits = refused.map(|limit| limit.verdict.retry_after);
         let longest = waits
             .reduce(|one, other| Some(one?.max(other?)))
@@ -78,6 +80,8 @@ pub struct LimitAnswer {
     pub node: String,
     /// Whether counts may be missing.
     pub degraded: bool,
+    /// Whether a refusal would be told only, and never hold.
+    pub shadow: bool,
 }
 
 /// An algorithm; grows at the end only.
@@ -85,6 +89,16 @@ pub struct LimitAnswer {
 pub enum Algorithm {
     /// Counters of slices of the window.
     SlidingWindow,
+    /// One entry for each admitted check.
+    SlidingLog,
+    /// One counter that starts anew with each window.
+    FixedWindow,
+    /// A level that drains, and a burst on top.
+    TokenBucket,
+    /// A queue that drains evenly.
+    LeakyBucket,
+    /// Permits.
+    Concurrency,
 }
 
 impl Algorithm {
@@ -93,14 +107,24 @@ impl Algorithm {
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::SlidingWindow => "sliding-window",
+            Self::SlidingLog => "sliding-log",
+            Self::FixedWindow => "fixed-window",
+            Self::TokenBucket => "token-bucket",
+            Self::LeakyBucket => "leaky-bucket",
+            Self::Concurrency => "concurrency",
         }
     }
 }
 
 impl From<&Rule> for Algorithm {
     fn from(rule: &Rule) -> Self {
-        match rule {
-            Rule::SlidingWindow(_) => Self::SlidingWindow,
+        match &rule.algorithm {
+            limit::Algorithm::SlidingWindow(_) => Self::SlidingWindow,
+            limit::Algorithm::SlidingLog(_) => Self::SlidingLog,
+            limit::Algorithm::FixedWindow(_) => Self::FixedWindow,
+            limit::Algorithm::TokenBucket(_) => Self::TokenBucket,
+            limit::Algorithm::LeakyBucket(_) => Self::LeakyBucket,
+            limit::Algorithm::Concurrency(_) => Self::Concurrency,
         }
     }
 }
@@ -133,6 +157,7 @@ struct RawLimit<'a> {
     decided_by: RawDecidedBy,
     node: &'a str,
     degraded: bool,
+    shadow: bool,
 }
 
 /// The bytes of a [`DecidedBy`]; grows at the end only.
@@ -171,7 +196,7 @@ impl From<RawDecidedBy> for DecidedBy {
 
 impl<'a> From<&'a LimitDecision> for RawLimit<'a> {
     fn from(decision: &'a LimitDecision) -> Self {
-        let rule = decision.limit.rule();
+        let rule = &decision.rule;
         Self {
             name: decision.limit.name(),
             algorithm: rule.into(),
@@ -181,6 +206,7 @@ impl<'a> From<&'a LimitDecision> for RawLimit<'a> {
             decided_by: decision.decided_by.into(),
             node: decision.node.as_str(),
             degraded: decision.degraded,
+            shadow: !rule.is_enforced(),
         }
     }
 }
@@ -199,6 +225,7 @@ impl TryFrom<RawLimit<'_>> for LimitAnswer {
             decided_by: raw.decided_by.into(),
             node: raw.node.to_owned(),
             degraded: raw.degraded,
+            shadow: raw.shadow,
         })
     }
 }

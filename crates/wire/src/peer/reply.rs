@@ -27,7 +27,7 @@ pub enum Reply {
     },
     /// To a check: this node was paused while it waited. Nothing was counted.
     TooLate,
-    /// To a give-back: it is done, now or before.
+    /// To an amendment: it is done, now or before.
     Done,
     /// To a read: the counter, if there is one.
     Counter(Option<Verdict>),

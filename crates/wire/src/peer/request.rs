@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
-use tollgate_limit::{Cost, KeyHash, Mode, Rule};
+use tollgate_limit::{Change, Cost, KeyHash, Mode, Rule};
 
 use crate::{
     codec::{self, CodecError},
@@ -80,15 +80,65 @@ impl PeerAsk {
     }
 }
 
-/// Gives a charge back, once, whatever is lost and sent again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct GiveBack {
-    /// Running number of the caller's boot towards this owner, without gaps: tells repetitions.
+/// Changes a counter, once, whatever is lost and sent again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Amend {
+    /// Running number of the caller's link towards this owner, without gaps: tells repetitions.
     pub sequence: u64,
     /// Key, rule and cost.
     pub ask: PeerAsk,
-    /// The slice that the charge went to.
-    pub slice: u64,
+    /// How.
+    pub change: Change,
+}
+
+/// The bytes of an [`Amend`].
+#[derive(Clone, Copy, Serialize, Deserialize)]
+struct RawAmend {
+    sequence: u64,
+    ask: PeerAsk,
+    change: RawChange,
+}
+
+/// The bytes of a [`Change`]; grows at the end only.
+#[derive(Clone, Copy, Serialize, Deserialize)]
+enum RawChange {
+    GiveBack { slice: u64 },
+    Refund,
+    Charge,
+    Failure,
+    Reset,
+}
+
+impl From<&Amend> for RawAmend {
+    fn from(amend: &Amend) -> Self {
+        Self {
+            sequence: amend.sequence,
+            ask: amend.ask,
+            change: match amend.change {
+                Change::GiveBack { slice } => RawChange::GiveBack { slice },
+                Change::Refund => RawChange::Refund,
+                Change::Charge => RawChange::Charge,
+                Change::Failure => RawChange::Failure,
+                Change::Reset => RawChange::Reset,
+            },
+        }
+    }
+}
+
+impl From<RawAmend> for Amend {
+    fn from(raw: RawAmend) -> Self {
+        Self {
+            sequence: raw.sequence,
+            ask: raw.ask,
+            change: match raw.change {
+                RawChange::GiveBack { slice } => Change::GiveBack { slice },
+                RawChange::Refund => Change::Refund,
+                RawChange::Charge => Change::Charge,
+                RawChange::Failure => Change::Failure,
+                RawChange::Reset => Change::Reset,
+            },
+        }
+    }
 }
 
 /// What a caller says.
@@ -105,8 +155,8 @@ pub enum Request {
     },
     /// A check; [`read_ask`] takes its asks off the rest of the body.
     Check(CheckHead),
-    /// A charge to be given back.
-    GiveBack(GiveBack),
+    /// A counter to be changed.
+    Amend(Amend),
     /// Asks for the state of a counter; the ask's cost means nothing.
     Read(PeerAsk),
     /// Asks for a sign of life.
@@ -119,14 +169,15 @@ enum RawRequest<'a> {
     Hello(Cow<'a, Hello>),
     Shape {
         number: u16,
-        rule: RawRule,
+        #[serde(borrow)]
+        rule: RawRule<'a>,
     },
     Check {
         budget_micros: u32,
         peek: bool,
         asks: u8,
     },
-    GiveBack(GiveBack),
+    Amend(RawAmend),
     Read(PeerAsk),
     Ping,
 }
@@ -144,7 +195,7 @@ pub fn put_request(body: &mut Vec<u8>, request: &Request) -> Result<(), CodecErr
             rule: rule.into(),
         },
         Request::Check(head) => raw_check(head),
-        Request::GiveBack(give_back) => RawRequest::GiveBack(*give_back),
+        Request::Amend(amend) => RawRequest::Amend(amend.into()),
         Request::Read(ask) => RawRequest::Read(*ask),
         Request::Ping => RawRequest::Ping,
     };
@@ -201,7 +252,7 @@ pub fn read_request(body: &mut &[u8]) -> Result<Request, CodecError> {
                 asks,
             }));
         }
-        RawRequest::GiveBack(give_back) => Request::GiveBack(give_back),
+        RawRequest::Amend(amend) => Request::Amend(amend.into()),
         RawRequest::Read(ask) => Request::Read(ask),
         RawRequest::Ping => Request::Ping,
     };

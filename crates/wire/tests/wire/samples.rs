@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use tollgate_limit::{
     AlgorithmSpec, CheckId, Cost, DecidedBy, Decision, Fallback, HashKey, KeyHash, Limit,
-    LimitDecision, LimitSpec, Nanos, NodeId, OldestSlice, Outcome, Reason, Rule, SlidingWindow,
-    Verdict, Window,
+    LimitDecision, LimitNumber, LimitSpec, Nanos, NodeId, OldestSlice, Outcome, Reason, Rule,
+    SlidingWindow, Verdict, Window,
 };
 use tollgate_wire::{
     client::{Check, Fault, FaultKind, InlineLimit, Pairs, Subject},
@@ -121,17 +121,17 @@ pub(crate) fn inline_check() -> Check<'static> {
 
 pub(crate) fn limit(name: &str) -> Arc<Limit> {
     let spec = LimitSpec {
-        name: name.to_owned(),
-        matches: Vec::new(),
         key: vec!["ip".to_owned()],
-        algorithm: AlgorithmSpec::SlidingWindow {
-            limit: 100,
-            window: Nanos::from_millis(60_000),
-            slices: 10,
-            hard: false,
-        },
         fallback: Fallback::Deny,
-        required: false,
+        ..LimitSpec::new(
+            name,
+            LimitNumber::One(100),
+            AlgorithmSpec::SlidingWindow {
+                window: Nanos::from_millis(60_000),
+                slices: 10,
+                hard: false,
+            },
+        )
     };
     Arc::new(Limit::inline(spec, &HashKey::new([7; 16])).unwrap())
 }

@@ -1,25 +1,20 @@
 //! What an engine says to single checks.
 
 use tollgate_limit::{
-    AlgorithmSpec, CheckError, Cost, Fallback, HashKey, Limit, LimitSpec, Nanos, Policies,
+    AlgorithmSpec, CheckError, Cost, CostSource, HashKey, Limit, LimitNumber, LimitSpec, Nanos,
+    Policies, SetAsideSpec, TierNumber,
 };
 
 use super::{Engine, Plans, Said, plan::PlanError};
 
 fn spec(name: &str, key: &str, limit: u64) -> LimitSpec {
-    LimitSpec {
-        name: name.to_owned(),
-        matches: vec![("method".to_owned(), vec!["GET".to_owned()])],
-        key: vec![key.to_owned()],
-        algorithm: AlgorithmSpec::SlidingWindow {
-            limit,
-            window: Nanos::from_millis(60_000),
-            slices: 1,
-            hard: false,
-        },
-        fallback: Fallback::LocalFull,
-        required: false,
-    }
+    let algorithm = AlgorithmSpec::FixedWindow {
+        window: Nanos::from_millis(60_000),
+    };
+    let mut spec = LimitSpec::new(name, LimitNumber::One(limit), algorithm);
+    spec.matches = vec![("method".to_owned(), vec!["GET".to_owned()])];
+    spec.key = vec![key.to_owned()];
+    spec
 }
 
 fn engine(limits: impl IntoIterator<Item = (&'static str, LimitSpec)>) -> (Engine, Plans) {
@@ -35,7 +30,7 @@ fn engine(limits: impl IntoIterator<Item = (&'static str, LimitSpec)>) -> (Engin
 /// The limits that were asked, and whether each admitted.
 fn outcome(said: &[Said]) -> Vec<(usize, bool)> {
     said.iter()
-        .map(|said| (said.limit, said.verdict.is_allowed()))
+        .map(|said| (said.limit, said.is_admitted))
         .collect()
 }
 
@@ -99,6 +94,78 @@ fn what_does_not_match_is_asked_nothing_and_a_missing_attribute_is_told() {
     ));
     assert_eq!(check(["GET", "a"]), Ok(()));
     assert_eq!(outcome(&said), [(0, true)]);
+}
+
+#[test]
+fn a_limit_in_shadow_is_told_and_refuses_nothing() {
+    let mut shadow = spec("s", "ip", 1);
+    shadow.shadow = true;
+    let (engine, plans) = engine([("p", shadow), ("p", spec("l", "ip", 3))]);
+    let mut said = Vec::new();
+    for _ in 0..3 {
+        let asked = (&["GET", "x"][..], Cost::ONE);
+        engine
+            .check(&plans.plans[0], Nanos::ZERO, asked, &mut said)
+            .unwrap();
+    }
+    let all = [
+        (0, true),
+        (1, true),
+        (0, false),
+        (1, true),
+        (0, false),
+        (1, true),
+    ];
+    assert_eq!(outcome(&said), all);
+    assert!(said.iter().all(|said| !said.refuses));
+}
+
+#[test]
+fn a_limit_looks_at_every_attribute_that_it_needs() {
+    let mut wide = spec("w", "ip", 1);
+    wide.limit = LimitNumber::By {
+        attribute: "plan".to_owned(),
+        values: vec![("pro".to_owned(), TierNumber::Units(5))],
+        default: TierNumber::Units(2),
+    };
+    wide.cost = CostSource::Attribute("tokens".to_owned());
+    wide.set_aside = Some(SetAsideSpec {
+        attribute: "priority".to_owned(),
+        values: vec!["high".to_owned()],
+        share: 0.5,
+    });
+    let (engine, plans) = engine([("p", wide)]);
+    let mut wanted = plans.wanted.clone();
+    wanted.sort_unstable();
+    assert_eq!(wanted, ["ip", "method", "plan", "priority", "tokens"]);
+    let check = |plan: &str, priority: &str| {
+        let value = |name: &String| match name.as_str() {
+            "method" => "GET",
+            "plan" => plan,
+            "priority" => priority,
+            "tokens" => "2",
+            _ => "x",
+        };
+        let values: Vec<&str> = plans.wanted.iter().map(value).collect();
+        let mut said = Vec::new();
+        engine
+            .check(
+                &plans.plans[0],
+                Nanos::ZERO,
+                (&values, Cost::ONE),
+                &mut said,
+            )
+            .unwrap();
+        (outcome(&said), said[0].cost.units())
+    };
+    assert_eq!(
+        check("free", ""),
+        (vec![(0, false)], 2),
+        "half of 2 is set aside"
+    );
+    assert_eq!(check("free", "high"), (vec![(0, true)], 2));
+    assert_eq!(check("pro", "high"), (vec![(0, true)], 2));
+    assert_eq!(check("free", "high"), (vec![(0, false)], 2));
 }
 
 #[test]

@@ -1,7 +1,8 @@
 //! What a report says beside its numbers.
 
 use tollgate_limit::{
-    AlgorithmSpec, Fallback, HashKey, KeyHash, Limit, LimitSpec, Nanos, Policies, StoreStats,
+    AlgorithmSpec, Counted, HashKey, KeyHash, Limit, LimitNumber, LimitSpec, Nanos, Policies,
+    StoreStats,
 };
 
 use super::{LogSummary, Report, share};
@@ -10,20 +11,15 @@ use crate::command::backtest::{
     tally::{self, PolicyTally},
 };
 
-fn plans() -> Plans {
-    let spec = LimitSpec {
-        name: "per-ip".to_owned(),
-        matches: Vec::new(),
-        key: vec!["ip".to_owned()],
-        algorithm: AlgorithmSpec::SlidingWindow {
-            limit: 10,
-            window: Nanos::from_millis(3_600_000),
-            slices: 10,
-            hard: false,
-        },
-        fallback: Fallback::LocalFull,
-        required: false,
+fn plans(change: impl FnOnce(&mut LimitSpec)) -> Plans {
+    let algorithm = AlgorithmSpec::SlidingWindow {
+        window: Nanos::from_millis(3_600_000),
+        slices: 10,
+        hard: false,
     };
+    let mut spec = LimitSpec::new("per-ip", LimitNumber::One(10), algorithm);
+    spec.key = vec!["ip".to_owned()];
+    change(&mut spec);
     let mut policies = Policies::new();
     let limit = Limit::new("api", spec, &HashKey::new([0; 16])).unwrap();
     policies.add("api", limit).unwrap();
@@ -31,7 +27,15 @@ fn plans() -> Plans {
 }
 
 fn report(change: impl FnOnce(&mut PolicyTally), stats: &StoreStats) -> Report {
-    let plans = plans();
+    report_of(|_| (), change, stats)
+}
+
+fn report_of(
+    spec: impl FnOnce(&mut LimitSpec),
+    change: impl FnOnce(&mut PolicyTally),
+    stats: &StoreStats,
+) -> Report {
+    let plans = plans(spec);
     let mut tallies = tally::new(&plans.plans, Nanos::ZERO, Nanos::from_millis(1000));
     change(&mut tallies[0]);
     let log = LogSummary {
@@ -76,12 +80,16 @@ fn counters_that_were_dropped_are_told() {
 
 #[test]
 fn limits_that_are_passed_over_and_requests_that_are_no_check_are_told() {
+    let permits = |spec: &mut LimitSpec| {
+        spec.algorithm = AlgorithmSpec::Concurrency {
+            ttl: Nanos::from_millis(1000),
+        };
+    };
     let change = |tally: &mut PolicyTally| {
-        tally.limits = vec![None];
         tally.count_fault(&"limit `per-ip` requires attribute `ip`");
         tally.count_fault(&"another");
     };
-    let report = report(change, &StoreStats::default());
+    let report = report_of(permits, change, &StoreStats::default());
     let text = report.to_string();
     assert!(
         text.contains("api/per-ip was passed over: it counts permits"),
@@ -91,6 +99,22 @@ fn limits_that_are_passed_over_and_requests_that_are_no_check_are_told() {
     assert!(text.contains(told), "{text}");
     let json = serde_json::to_value(&report).unwrap();
     assert_eq!(json["policies"][0]["skipped"][0], "per-ip");
+}
+
+#[test]
+fn limits_that_are_tested_in_another_way_than_they_run_are_told() {
+    let change = |spec: &mut LimitSpec| {
+        spec.shadow = true;
+        spec.count = Counted::Failures;
+    };
+    let report = report_of(change, |_| (), &StoreStats::default());
+    let notes = report.notes();
+    assert_eq!(notes.len(), 2, "{notes:?}");
+    assert!(notes[0].starts_with("api/per-ip is in shadow"), "{notes:?}");
+    assert!(
+        notes[1].starts_with("api/per-ip counts failures"),
+        "{notes:?}"
+    );
 }
 
 #[test]

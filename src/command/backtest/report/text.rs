@@ -92,6 +92,20 @@ impl Report {
                     policy.name
                 )
             }));
+            for limit in &policy.limits {
+                if limit.shadow {
+                    notes.push(format!(
+                        "{}/{} is in shadow: what it refuses is admitted all the same.",
+                        policy.name, limit.name
+                    ));
+                }
+                if limit.counts_failures {
+                    notes.push(format!(
+                        "{}/{} counts failures: it was tested as if no request had been a success.",
+                        policy.name, limit.name
+                    ));
+                }
+            }
             if let Some(fault) = &policy.fault {
                 notes.push(format!(
                     "{} requests are no check of policy {}: {fault}.",

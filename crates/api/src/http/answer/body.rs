@@ -1,7 +1,7 @@
 //! The body of an answer, member by member.
 
 use bytes::BytesMut;
-use tollgate_limit::{CheckId, Decision, LimitDecision, Nanos, Reason, Verdict};
+use tollgate_limit::{CheckId, Decision, LimitDecision, Reason, Verdict};
 
 use super::Refusal;
 
@@ -21,11 +21,10 @@ pub(in crate::http) fn write_decision(out: &mut BytesMut, decision: &Decision) {
     }
     if let Some(headline) = headline {
         text(out, ",\"limit\":");
-        number(out, headline.limit.rule().capacity());
+        number(out, headline.rule.capacity());
         write_numbers(out, headline);
         text(out, ",\"delay_ms\":");
-        let delays = decision.limits.iter().map(|limit| limit.verdict.delay);
-        number(out, delays.max().unwrap_or(Nanos::ZERO).ceil_millis());
+        number(out, decision.delay().ceil_millis());
     }
     text(out, ",\"limits\":[");
     for (place, limit) in decision.limits.iter().enumerate() {
@@ -45,11 +44,11 @@ pub(in crate::http) fn write_decision(out: &mut BytesMut, decision: &Decision) {
 
 /// Appends what one limit said, without the braces.
 pub(in crate::http) fn write_limit_members(out: &mut BytesMut, limit: &LimitDecision) {
-    let rule = limit.limit.rule();
+    let rule = &limit.rule;
     text(out, "\"name\":\"");
     text(out, limit.limit.name());
     text(out, "\",\"algorithm\":\"");
-    text(out, rule.algorithm());
+    text(out, rule.algorithm.name());
     text(out, "\",\"limit\":");
     number(out, rule.capacity());
     text(out, ",\"window_ms\":");
@@ -65,7 +64,8 @@ pub(in crate::http) fn write_limit_members(out: &mut BytesMut, limit: &LimitDeci
     text(out, limit.node.as_str());
     text(out, "\",\"degraded\":");
     truth(out, limit.degraded);
-    text(out, ",\"shadow\":false");
+    text(out, ",\"shadow\":");
+    truth(out, !rule.is_enforced());
 }
 
 fn write_numbers(out: &mut BytesMut, limit: &LimitDecision) {
@@ -95,9 +95,16 @@ fn write_problem(out: &mut BytesMut, decision: &Decision, refusal: &Refusal<'_>)
             "temporary-reduced-capacity",
             "Request cannot be decided at the moment",
         ),
-        Reason::LimitExceeded | Reason::CostExceedsLimit | Reason::LimitIsZero => {
-            ("rate_limit_exceeded", "quota-exceeded", "Quota exceeded")
-        }
+        Reason::Banned => (
+            "banned",
+            "abnormal-usage-detected",
+            "Banned for too many failures",
+        ),
+        Reason::LimitExceeded
+        | Reason::CostExceedsLimit
+        | Reason::LimitIsZero
+        | Reason::QueueFull
+        | Reason::SetAside => ("rate_limit_exceeded", "quota-exceeded", "Quota exceeded"),
     };
     text(out, ",\"error\":\"");
     text(out, error);
@@ -126,6 +133,12 @@ fn write_message(out: &mut BytesMut, refusal: &Refusal<'_>) {
         Reason::CostExceedsLimit => ("The cost is above the limit", "waiting does not help"),
         Reason::LimitIsZero => ("The limit is zero", "waiting does not help"),
         Reason::Undecided => ("No node could decide in time", "ask again later"),
+        Reason::QueueFull => ("The queue is full", "waiting does not help"),
+        Reason::SetAside => (
+            "What is left is kept for other requests",
+            "waiting does not help",
+        ),
+        Reason::Banned => ("Banned after too many failures", "waiting does not help"),
     };
     text(out, what);
     let Some(seconds) = refusal.seconds() else {
@@ -139,10 +152,7 @@ fn write_message(out: &mut BytesMut, refusal: &Refusal<'_>) {
 
 fn write_refusing(out: &mut BytesMut, decision: &Decision) {
     text(out, "[");
-    let refusing = decision
-        .limits
-        .iter()
-        .filter(|limit| !limit.verdict.is_allowed());
+    let refusing = decision.limits.iter().filter(|limit| limit.refuses());
     for (place, limit) in refusing.enumerate() {
         text(out, if place == 0 { "\"" } else { ",\"" });
         text(out, limit.limit.name());

@@ -22,7 +22,7 @@ pub(super) fn write_x_rate_limit<C: Checker>(
     checker: &C,
     now: Nanos,
 ) {
-    number(&mut cuts.buffer, headline.limit.rule().capacity());
+    number(&mut cuts.buffer, headline.rule.capacity());
     cuts.end();
     number(&mut cuts.buffer, headline.verdict.remaining);
     cuts.end();
@@ -37,7 +37,7 @@ pub(super) fn write_draft_10(cuts: &mut Cuts, limits: &[LimitDecision]) {
     for (place, limit) in limits.iter().enumerate() {
         write_name(&mut cuts.buffer, place, limit);
         cuts.buffer.extend_from_slice(b";q=");
-        let rule = limit.limit.rule();
+        let rule = &limit.rule;
         number(&mut cuts.buffer, rule.capacity().min(MAX_INTEGER));
         let window = rule.window().span();
         if window >= MIN_WINDOW {

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use serde::de::{IgnoredAny, MapAccess};
-use tollgate_limit::{AlgorithmSpec, DEFAULT_SLICES, Fallback, LimitSpec, Nanos};
+use tollgate_limit::{AlgorithmSpec, DEFAULT_SLICES, Fallback, LimitNumber, LimitSpec, Nanos};
 
 use super::field::{UNITS, keep, not_an_object, one_of, set, text, truth, units, unknown, whole};
 use crate::{
@@ -63,17 +63,17 @@ impl<'a> InlineBody<'a> {
         let limit = self.limit.ok_or_else(|| missing("limit.limit", UNITS))?;
         let window = self.window.ok_or_else(|| missing("limit.window", WINDOW))?;
         Ok(LimitSpec {
-            name: name.into_owned(),
-            matches: Vec::new(),
             key,
-            algorithm: AlgorithmSpec::SlidingWindow {
-                limit,
-                window,
-                slices: self.slices.unwrap_or(DEFAULT_SLICES),
-                hard: self.hard.unwrap_or(false),
-            },
             fallback: fallback_of(self.fallback, self.share)?,
-            required: false,
+            ..LimitSpec::new(
+                &name,
+                LimitNumber::One(limit),
+                AlgorithmSpec::SlidingWindow {
+                    window,
+                    slices: self.slices.unwrap_or(DEFAULT_SLICES),
+                    hard: self.hard.unwrap_or(false),
+                },
+            )
         })
     }
 }

@@ -4,8 +4,8 @@ use std::{sync::Arc, time::Duration};
 
 use tollgate_cluster::ClusterName;
 use tollgate_limit::{
-    AlgorithmSpec, Attributes, Cost, Decision, Fallback, HashKey, KeyHash, Limit, LimitSpec, Mode,
-    Nanos, NodeId, Policies, Question, Subject,
+    AlgorithmSpec, Attributes, Cost, Decision, Fallback, HashKey, KeyHash, Limit, LimitNumber,
+    LimitSpec, Mode, Nanos, NodeId, Policies, Question, Subject,
 };
 
 use crate::{
@@ -33,17 +33,18 @@ pub(crate) struct Cluster {
 
 pub(crate) fn limit(name: &str, limit: u64, fallback: Fallback) -> LimitSpec {
     LimitSpec {
-        name: name.to_owned(),
         matches: vec![(name.to_owned(), vec!["*".to_owned()])],
         key: vec![name.to_owned()],
-        algorithm: AlgorithmSpec::SlidingWindow {
-            limit,
-            window: Nanos::from_millis(3_600_000),
-            slices: 10,
-            hard: true,
-        },
         fallback,
-        required: false,
+        ..LimitSpec::new(
+            name,
+            LimitNumber::One(limit),
+            AlgorithmSpec::SlidingWindow {
+                window: Nanos::from_millis(3_600_000),
+                slices: 10,
+                hard: true,
+            },
+        )
     }
 }
 

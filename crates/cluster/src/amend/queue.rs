@@ -3,24 +3,32 @@
 use std::collections::VecDeque;
 
 use thiserror::Error;
-use tollgate_limit::{Nanos, Window};
+use tollgate_limit::{Ask, Change, Nanos};
 use tollgate_wire::identity::BootId;
 
-use super::GIVE_BACK_WINDOW;
-use crate::settle::Charge;
+use super::AMEND_WINDOW;
 
-/// The oldest outstanding give-back is [`GIVE_BACK_WINDOW`] numbers back: the owner could not tell it
+/// The oldest outstanding give-back is [`AMEND_WINDOW`] numbers back: the owner could not tell it
 /// from a repetition any more. Nothing was stored; the charge stands, towards refusing.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
-#[error("more than {GIVE_BACK_WINDOW} give-backs are outstanding")]
+#[error("more than {AMEND_WINDOW} give-backs are outstanding")]
 pub struct QueueFull;
 
-/// The outstanding give-backs towards one owner.
+/// A change of a counter that must reach its owner, once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Amendment {
+    /// The counter, its rule and the units.
+    pub ask: Ask,
+    /// What is to be done.
+    pub change: Change,
+}
+
+/// The outstanding amendments towards one owner.
 ///
 /// Invariants: sequence numbers are dense from 0 for each boot of the owner; all outstanding ones lie
-/// in one [`GIVE_BACK_WINDOW`].
+/// in one [`AMEND_WINDOW`].
 #[derive(Debug)]
-pub struct GiveBackQueue {
+pub struct AmendQueue {
     owner: BootId,
     /// The number of the first place, which is taken unless there is none.
     first: u64,
@@ -30,12 +38,12 @@ pub struct GiveBackQueue {
 
 #[derive(Clone, Copy, Debug)]
 struct Outstanding {
-    charge: Charge,
+    amendment: Amendment,
     sent_at: Option<Nanos>,
     expires: Nanos,
 }
 
-impl GiveBackQueue {
+impl AmendQueue {
     /// Nothing is outstanding towards this boot of the owner.
     #[must_use]
     pub const fn new(owner: BootId) -> Self {
@@ -66,16 +74,16 @@ impl GiveBackQueue {
     ///
     /// # Errors
     /// [`QueueFull`].
-    pub fn push(&mut self, now: Nanos, charge: Charge, window: Window) -> Result<u64, QueueFull> {
-        if self.places.len() >= GIVE_BACK_WINDOW {
+    pub fn push(&mut self, now: Nanos, amendment: Amendment) -> Result<u64, QueueFull> {
+        if self.places.len() >= AMEND_WINDOW {
             return Err(QueueFull);
         }
         let behind = u64::try_from(self.places.len()).map_err(|_error| QueueFull)?;
         let sequence = self.first.saturating_add(behind);
         self.places.push_back(Some(Outstanding {
-            charge,
+            amendment,
             sent_at: None,
-            expires: now.saturating_add(window.span()),
+            expires: now.saturating_add(amendment.ask.rule.window().span()),
         }));
         self.outstanding = self.outstanding.saturating_add(1);
         Ok(sequence)
@@ -99,7 +107,7 @@ impl GiveBackQueue {
         &mut self,
         now: Nanos,
         retry_interval: Nanos,
-    ) -> impl Iterator<Item = (u64, Charge)> + use<'_> {
+    ) -> impl Iterator<Item = (u64, Amendment)> + use<'_> {
         let sequences = self.first..;
         sequences
             .zip(&mut self.places)
@@ -112,7 +120,7 @@ impl GiveBackQueue {
                     return None;
                 }
                 outstanding.sent_at = Some(now);
-                Some((sequence, outstanding.charge))
+                Some((sequence, outstanding.amendment))
             })
     }
 
@@ -154,9 +162,9 @@ mod tests {
     use tollgate_limit::{Cost, KeyHash, Nanos, OldestSlice, Rule, SlidingWindow, Window};
     use tollgate_wire::identity::BootId;
 
-    use super::{GIVE_BACK_WINDOW, GiveBackQueue, QueueFull};
+    use super::{AMEND_WINDOW, AmendQueue, QueueFull};
     use crate::{
-        give_back::{Acceptance, GiveBackWindow},
+        give_back::{Acceptance, AmendWindow},
         settle::Charge,
     };
 
@@ -184,7 +192,7 @@ mod tests {
         }
     }
 
-    fn due(queue: &mut GiveBackQueue, now: u64) -> Vec<u64> {
+    fn due(queue: &mut AmendQueue, now: u64) -> Vec<u64> {
         queue
             .due(at(now), RETRY)
             .map(|(sequence, _)| sequence)
@@ -193,7 +201,7 @@ mod tests {
 
     #[test]
     fn a_give_back_is_repeated_until_acknowledged() {
-        let mut queue = GiveBackQueue::new(BootId(1));
+        let mut queue = AmendQueue::new(BootId(1));
         assert_eq!(queue.push(at(0), charge(7), window()), Ok(0));
         assert_eq!(queue.push(at(0), charge(8), window()), Ok(1));
         let sent: Vec<_> = queue.due(at(0), RETRY).collect();
@@ -219,7 +227,7 @@ mod tests {
 
     #[test]
     fn it_ends_with_its_window() {
-        let mut queue = GiveBackQueue::new(BootId(1));
+        let mut queue = AmendQueue::new(BootId(1));
         queue.push(at(0), charge(1), window()).unwrap();
         queue.push(at(500), charge(2), window()).unwrap();
         queue.expire(at(999));
@@ -232,7 +240,7 @@ mod tests {
 
     #[test]
     fn a_new_boot_of_the_owner_starts_anew() {
-        let mut queue = GiveBackQueue::new(BootId(1));
+        let mut queue = AmendQueue::new(BootId(1));
         queue.push(at(0), charge(1), window()).unwrap();
         queue.handle_owner(BootId(1));
         assert_eq!(queue.len(), 1);
@@ -243,9 +251,9 @@ mod tests {
 
     #[test]
     fn all_that_is_outstanding_fits_the_owners_window() {
-        let mut queue = GiveBackQueue::new(BootId(1));
-        let mut owner = GiveBackWindow::new();
-        for _ in 0..GIVE_BACK_WINDOW {
+        let mut queue = AmendQueue::new(BootId(1));
+        let mut owner = AmendWindow::new();
+        for _ in 0..AMEND_WINDOW {
             queue.push(at(0), charge(1), window()).unwrap();
         }
         assert_eq!(queue.push(at(0), charge(1), window()), Err(QueueFull));

@@ -1,7 +1,7 @@
 //! The owner's side: tells a give-back from its repetition.
 
 /// How many sequence numbers back a give-back is still told from its repetition.
-pub const GIVE_BACK_WINDOW: usize = 1_024;
+pub const AMEND_WINDOW: usize = 1_024;
 
 /// What to do with a give-back. All three are acknowledged, so that the sender stops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,14 +19,14 @@ pub enum Acceptance {
 ///
 /// INV-GIVEN-BACK-ONCE: a sequence number is `Fresh` at most once, whatever the order.
 #[derive(Clone, Debug)]
-pub struct GiveBackWindow {
+pub struct AmendWindow {
     /// One above the highest number seen.
     next: u64,
     /// Bit n modulo the window says whether n was seen, for the numbers of the window below `next`.
     seen: [u64; WORDS],
 }
 
-impl GiveBackWindow {
+impl AmendWindow {
     /// No give-back yet.
     #[must_use]
     pub const fn new() -> Self {
@@ -74,10 +74,10 @@ impl GiveBackWindow {
 }
 
 const BITS: usize = 64;
-const WORDS: usize = GIVE_BACK_WINDOW / BITS;
+const WORDS: usize = AMEND_WINDOW / BITS;
 const WINDOW: u64 = 1_024;
 
-impl Default for GiveBackWindow {
+impl Default for AmendWindow {
     fn default() -> Self {
         Self::new()
     }
@@ -89,21 +89,21 @@ mod tests {
 
     use proptest::prelude::*;
 
-    use super::{Acceptance, GIVE_BACK_WINDOW, GiveBackWindow, WINDOW};
+    use super::{AMEND_WINDOW, Acceptance, AmendWindow, WINDOW};
 
     #[test]
     fn each_number_is_fresh_once() {
-        let mut window = GiveBackWindow::new();
+        let mut window = AmendWindow::new();
         for sequence in [0, 1, 5, 3, 1_023, 1_024, 4] {
             assert_eq!(window.accept(sequence), Acceptance::Fresh, "{sequence}");
             assert_eq!(window.accept(sequence), Acceptance::Repeated, "{sequence}");
         }
-        assert_eq!(u64::try_from(GIVE_BACK_WINDOW), Ok(WINDOW));
+        assert_eq!(u64::try_from(AMEND_WINDOW), Ok(WINDOW));
     }
 
     #[test]
     fn what_is_out_of_the_window_is_too_old() {
-        let mut window = GiveBackWindow::new();
+        let mut window = AmendWindow::new();
         assert_eq!(window.accept(5_000), Acceptance::Fresh);
         assert_eq!(window.accept(5_001 - WINDOW), Acceptance::Fresh);
         assert_eq!(window.accept(5_000 - WINDOW), Acceptance::TooOld);
@@ -116,7 +116,7 @@ mod tests {
     #[test]
     fn a_jump_forgets_all_that_it_passes() {
         for jump in [1, 1_000, WINDOW, WINDOW + 1, 5 * WINDOW] {
-            let mut window = GiveBackWindow::new();
+            let mut window = AmendWindow::new();
             assert!((0..WINDOW).all(|sequence| window.accept(sequence) == Acceptance::Fresh));
             let highest = WINDOW - 1 + jump;
             assert_eq!(window.accept(highest), Acceptance::Fresh);
@@ -135,7 +135,7 @@ mod tests {
         /// INV-GIVEN-BACK-ONCE, and nothing in the window is refused.
         #[test]
         fn it_behaves_as_a_set(steps in prop::collection::vec((0_u64..1_500, 0_u64..1_200), 1..400)) {
-            let mut window = GiveBackWindow::new();
+            let mut window = AmendWindow::new();
             let (mut seen, mut highest) = (BTreeSet::new(), 0);
             for (forward, back) in steps {
                 let sequence = (highest + forward / 100).saturating_sub(back);

@@ -1,0 +1,179 @@
+//! The bucket: a level that rises by what is admitted and drains at `limit / window`.
+//!
+//! The token bucket and the leaky bucket are the same level: the first says how much of it may rise at
+//! once, the second how long what is on top must wait to flow out evenly (the two views of the generic
+//! cell rate algorithm, ITU-T I.371). Pure functions on three borrowed words: the level in parts of
+//! `1 / window in nanoseconds` of a unit, as a number of 128 bits, and the limit seen last.
+//!
+//! Knows nothing of keys, tables or locks. Invariants: exact, since a unit is `window` parts and a
+//! nanosecond drains `limit` of them; the state is what was used: a changed limit drains from the last
+//! charge on, a lowered capacity clamps the level, a debt above the capacity stays one.
+
+use crate::{
+    judge,
+    units::{Cost, Nanos, Window},
+};
+
+/// Words of a counter.
+pub(crate) const WORDS: usize = 3;
+
+/// The numbers of a bucket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Numbers {
+    /// Units that drain in a window.
+    pub(crate) limit: u64,
+    pub(crate) window: Window,
+    pub(crate) capacity: u64,
+}
+
+impl Numbers {
+    /// Parts of a unit.
+    fn parts(&self) -> u128 {
+        u128::from(self.window.span().as_nanos())
+    }
+
+    fn parts_of(&self, units: u64) -> u128 {
+        self.parts().saturating_mul(u128::from(units))
+    }
+
+    /// What drains in a time.
+    fn drained(&self, time: Nanos) -> u128 {
+        u128::from(self.limit).saturating_mul(u128::from(time.as_nanos()))
+    }
+
+    /// The time in which so many parts drain, rounded up; for ever where nothing drains.
+    fn time_to_drain(&self, parts: u128) -> Nanos {
+        if parts == 0 {
+            return Nanos::ZERO;
+        }
+        match self.limit {
+            0 => Nanos::MAX,
+            limit => {
+                let nanos = parts.div_ceil(u128::from(limit));
+                Nanos::new(u64::try_from(nanos).unwrap_or(u64::MAX))
+            }
+        }
+    }
+}
+
+/// A bucket as it stands at an instant.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reading {
+    numbers: Numbers,
+    /// Parts in it.
+    level: u128,
+    /// How far the clock has gone back behind the last charge.
+    behind: Nanos,
+}
+
+impl Reading {
+    /// Reads a bucket that was charged last at `latest`, when its capacity was `seen`.
+    pub(crate) fn at(
+        numbers: Numbers,
+        words: &[u64],
+        (seen, latest): (u64, Nanos),
+        now: Nanos,
+    ) -> Self {
+        let stored = match words {
+            [high, low, _] => (u128::from(*high).unbounded_shl(u64::BITS)) | u128::from(*low),
+            _ => 0,
+        };
+        // A lowered capacity clamps the level; what was a debt stays one.
+        let lowered = seen.saturating_sub(numbers.capacity);
+        let stored = match lowered {
+            0 => stored,
+            _ => {
+                let full = numbers.parts_of(numbers.capacity);
+                let debt = stored.saturating_sub(numbers.parts_of(seen));
+                stored.min(full.saturating_add(debt))
+            }
+        };
+        let passed = now.saturating_sub(latest);
+        Self {
+            numbers,
+            level: stored.saturating_sub(numbers.drained(passed)),
+            behind: latest.saturating_sub(now),
+        }
+    }
+
+    /// How long what is in it takes to flow out.
+    pub(crate) fn backlog(&self) -> Nanos {
+        self.numbers.time_to_drain(self.level)
+    }
+
+    fn wait_until_parts(&self, parts: u128) -> Nanos {
+        let surplus = self.level.saturating_sub(parts);
+        if surplus == 0 {
+            return Nanos::ZERO;
+        }
+        let wait = self.numbers.time_to_drain(surplus);
+        wait.saturating_add(self.behind)
+    }
+}
+
+impl judge::Reading for Reading {
+    fn used(&self) -> u64 {
+        u64::try_from(self.level.div_ceil(self.numbers.parts().max(1))).unwrap_or(u64::MAX)
+    }
+
+    fn wait_until_within(&self, room: u64) -> Nanos {
+        self.wait_until_parts(self.numbers.parts_of(room))
+    }
+
+    fn wait_until_empty(&self) -> Nanos {
+        self.wait_until_parts(0)
+    }
+}
+
+/// Adds units without asking whether they fit.
+pub(crate) fn charge(words: &mut [u64], reading: &Reading, units: u64) {
+    let level = reading
+        .level
+        .saturating_add(reading.numbers.parts_of(units));
+    store(words, reading, level);
+}
+
+/// Takes back what of a charge has not drained since its instant. Returns whether a word changed.
+pub(crate) fn give_back(
+    words: &mut [u64],
+    reading: &Reading,
+    (instant, now): (Nanos, Nanos),
+    cost: Cost,
+) -> bool {
+    let drained = reading.numbers.drained(now.saturating_sub(instant));
+    let left = reading
+        .numbers
+        .parts_of(cost.units())
+        .saturating_sub(drained);
+    take(words, reading, left)
+}
+
+/// Takes units back, at most down to nothing. Returns whether a word changed.
+pub(crate) fn refund(words: &mut [u64], reading: &Reading, cost: Cost) -> bool {
+    take(words, reading, reading.numbers.parts_of(cost.units()))
+}
+
+/// The limit that a bucket saw last.
+pub(crate) fn limit_of(words: &[u64]) -> u64 {
+    words.get(2).copied().unwrap_or(0)
+}
+
+fn take(words: &mut [u64], reading: &Reading, parts: u128) -> bool {
+    let level = reading.level.saturating_sub(parts);
+    if level == reading.level {
+        return false;
+    }
+    store(words, reading, level);
+    true
+}
+
+fn store(words: &mut [u64], reading: &Reading, parts: u128) {
+    if let [high, low, limit] = words {
+        *high = u64::try_from(parts >> u64::BITS).unwrap_or(u64::MAX);
+        *low = u64::try_from(parts & u128::from(u64::MAX)).unwrap_or(u64::MAX);
+        *limit = reading.numbers.limit;
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,390 @@
+//! One counter under a rule: read it, decide, charge, give back, whatever the algorithm.
+//!
+//! The only place that goes from a rule to the words of its algorithm. Pure functions on borrowed words.
+//! Knows nothing of keys, tables, locks or clocks. Invariant: a refusal and a peek write nothing (P4).
+
+use crate::{
+    bucket::{self, Numbers},
+    entries::{self, Which},
+    fixed_window,
+    judge::{self, Terms},
+    rule::{Algorithm, LeakyBucket, Rule, TokenBucket},
+    units::{Cost, Nanos},
+    verdict::{Mode, Outcome, Verdict},
+    window,
+};
+
+/// An instant of the monotonic clock, and what turns it into Unix time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Moment {
+    pub(crate) now: Nanos,
+    /// Unix time of the clock's origin.
+    pub(crate) unix_origin: Nanos,
+}
+
+impl Moment {
+    const fn unix(&self, at: Nanos) -> Nanos {
+        self.unix_origin.saturating_add(at)
+    }
+}
+
+/// A counter to read: its words, and what its cell remembers beside them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Held<'a> {
+    /// The capacity that it saw last.
+    pub(crate) seen: u64,
+    /// The last charge.
+    pub(crate) latest: Nanos,
+    pub(crate) words: &'a [u64],
+}
+
+impl Held<'_> {
+    /// A counter in which nothing was ever counted.
+    pub(crate) const fn untouched(rule: &Rule, now: Nanos) -> Self {
+        Self {
+            seen: rule.capacity(),
+            latest: now,
+            words: &[],
+        }
+    }
+}
+
+/// A counter to write.
+#[derive(Debug)]
+pub(crate) struct HeldMut<'a> {
+    /// The capacity that it saw last.
+    pub(crate) seen: u64,
+    /// The last charge.
+    pub(crate) latest: &'a mut Nanos,
+    pub(crate) words: &'a mut [u64],
+}
+
+impl HeldMut<'_> {
+    const fn view(&self) -> Held<'_> {
+        Held {
+            seen: self.seen,
+            latest: *self.latest,
+            words: self.words,
+        }
+    }
+}
+
+/// Words of a new counter.
+pub(crate) fn words(algorithm: &Algorithm) -> usize {
+    match algorithm {
+        Algorithm::SlidingWindow(rule) => usize::from(rule.slices).saturating_add(1),
+        Algorithm::SlidingLog(_) | Algorithm::Concurrency(_) => entries::FEWEST_WORDS,
+        Algorithm::FixedWindow(_) => fixed_window::WORDS,
+        Algorithm::TokenBucket(_) | Algorithm::LeakyBucket(_) => bucket::WORDS,
+    }
+}
+
+/// A counter as it stands at an instant.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Reading<'a> {
+    Window(window::Reading<'a>),
+    Entries(entries::Reading<'a>),
+    Fixed(fixed_window::Reading),
+    Bucket(bucket::Reading),
+}
+
+impl<'a> Reading<'a> {
+    /// Reads a counter.
+    pub(crate) fn at(rule: &'a Algorithm, held: Held<'a>, at: Moment) -> Self {
+        let Held {
+            seen,
+            latest,
+            words,
+        } = held;
+        match rule {
+            Algorithm::SlidingWindow(rule) => {
+                Self::Window(window::Reading::at(rule, words, latest, at.now))
+            }
+            Algorithm::SlidingLog(rule) => {
+                Self::Entries(entries::Reading::at(words, rule.window, latest, at.now))
+            }
+            Algorithm::Concurrency(rule) => {
+                Self::Entries(entries::Reading::at(words, rule.ttl, latest, at.now))
+            }
+            Algorithm::FixedWindow(rule) => {
+                let (latest, now) = (at.unix(latest), at.unix(at.now));
+                Self::Fixed(fixed_window::Reading::at(rule, words, latest, now))
+            }
+            Algorithm::TokenBucket(rule) => {
+                let numbers = numbers_of_token_bucket(rule);
+                Self::Bucket(bucket::Reading::at(numbers, words, (seen, latest), at.now))
+            }
+            Algorithm::LeakyBucket(rule) => {
+                let numbers = numbers_of_leaky_bucket(rule);
+                Self::Bucket(bucket::Reading::at(numbers, words, (seen, latest), at.now))
+            }
+        }
+    }
+
+    /// Whether the next charge needs longer words, and how many if so.
+    pub(crate) fn longer_words(&self) -> Option<usize> {
+        match self {
+            Self::Entries(reading) if reading.is_full() => {
+                let doubled = reading.live().saturating_mul(2);
+                Some(entries::words_for(doubled))
+            }
+            Self::Entries(_) | Self::Window(_) | Self::Fixed(_) | Self::Bucket(_) => None,
+        }
+    }
+}
+
+impl judge::Reading for Reading<'_> {
+    fn used(&self) -> u64 {
+        match self {
+            Self::Window(reading) => reading.used(),
+            Self::Entries(reading) => reading.used(),
+            Self::Fixed(reading) => reading.used(),
+            Self::Bucket(reading) => reading.used(),
+        }
+    }
+
+    fn wait_until_within(&self, room: u64) -> Nanos {
+        match self {
+            Self::Window(reading) => reading.wait_until_within(room),
+            Self::Entries(reading) => reading.wait_until_within(room),
+            Self::Fixed(reading) => reading.wait_until_within(room),
+            Self::Bucket(reading) => reading.wait_until_within(room),
+        }
+    }
+
+    fn wait_until_empty(&self) -> Nanos {
+        match self {
+            Self::Window(reading) => reading.wait_until_empty(),
+            Self::Entries(reading) => reading.wait_until_empty(),
+            Self::Fixed(reading) => reading.wait_until_empty(),
+            Self::Bucket(reading) => reading.wait_until_empty(),
+        }
+    }
+}
+
+/// What a counter would say if `pending` were charged before; charges nothing.
+pub(crate) fn foresee(
+    rule: &Rule,
+    held: Held<'_>,
+    at: Moment,
+    (cost, pending): (Cost, Cost),
+) -> Verdict {
+    let reading = Reading::at(&rule.algorithm, held, at);
+    let terms = Terms::of(rule);
+    let outcome = terms.outcome(&reading, cost, pending);
+    Verdict {
+        delay: delay(rule, &reading, outcome),
+        ..terms.verdict(&reading, outcome, (cost, pending))
+    }
+}
+
+/// Whether a check with that outcome is counted.
+pub(crate) fn charges(outcome: Outcome, cost: Cost, mode: Mode) -> bool {
+    outcome == Outcome::Allow && mode == Mode::Consume && cost > Cost::ZERO
+}
+
+/// Decides one check, and charges it if it is admitted and consumes. `number` names a permit.
+pub(crate) fn decide(
+    rule: &Rule,
+    held: HeldMut<'_>,
+    at: Moment,
+    (cost, mode): (Cost, Mode),
+    number: u64,
+) -> Verdict {
+    let terms = Terms::of(rule);
+    if let Algorithm::SlidingWindow(window) = &rule.algorithm {
+        let HeldMut { latest, words, .. } = held;
+        return window::decide((window, &terms), words, latest, at.now, (cost, mode));
+    }
+    let reading = Reading::at(&rule.algorithm, held.view(), at);
+    let outcome = terms.outcome(&reading, cost, Cost::ZERO);
+    let delay = delay(rule, &reading, outcome);
+    if !charges(outcome, cost, mode) {
+        return Verdict {
+            delay,
+            ..terms.verdict(&reading, outcome, (cost, Cost::ZERO))
+        };
+    }
+    let HeldMut { latest, words, .. } = held;
+    let place = charge(
+        rule,
+        HeldMut {
+            seen: held.seen,
+            latest,
+            words,
+        },
+        at,
+        (cost.units(), number),
+    );
+    let charged = Held {
+        seen: rule.capacity(),
+        latest: *latest,
+        words,
+    };
+    let reading = Reading::at(&rule.algorithm, charged, at);
+    Verdict {
+        delay,
+        charged_slice: place,
+        ..terms.verdict(&reading, outcome, (cost, Cost::ZERO))
+    }
+}
+
+/// Counts units without asking whether they fit; `number` names a permit. Returns where they went, as
+/// [`give_back`] takes it.
+pub(crate) fn charge(
+    rule: &Rule,
+    held: HeldMut<'_>,
+    at: Moment,
+    (units, number): (u64, u64),
+) -> u64 {
+    let HeldMut {
+        seen,
+        latest,
+        words,
+    } = held;
+    match &rule.algorithm {
+        Algorithm::SlidingWindow(rule) => window::charge(rule, words, latest, at.now, units),
+        Algorithm::SlidingLog(rule) => {
+            entries::charge(words, rule.window, latest, (at.now, units), 0).as_nanos()
+        }
+        Algorithm::Concurrency(rule) => {
+            entries::charge(words, rule.ttl, latest, (at.now, units), number);
+            number
+        }
+        Algorithm::FixedWindow(rule) => {
+            let (before, now) = (at.unix(*latest), at.unix(at.now));
+            let reading = fixed_window::Reading::at(rule, words, before, now);
+            fixed_window::charge(words, &reading, units);
+            *latest = at.now.max(*latest);
+            reading.start()
+        }
+        Algorithm::TokenBucket(rule) => {
+            let numbers = numbers_of_token_bucket(rule);
+            charge_bucket(numbers, (words, latest, seen), at.now, units)
+        }
+        Algorithm::LeakyBucket(rule) => {
+            let numbers = numbers_of_leaky_bucket(rule);
+            charge_bucket(numbers, (words, latest, seen), at.now, units)
+        }
+    }
+}
+
+fn charge_bucket(
+    numbers: Numbers,
+    (words, latest, seen): (&mut [u64], &mut Nanos, u64),
+    now: Nanos,
+    units: u64,
+) -> u64 {
+    let reading = bucket::Reading::at(numbers, words, (seen, *latest), now);
+    bucket::charge(words, &reading, units);
+    *latest = now.max(*latest);
+    latest.as_nanos()
+}
+
+/// Takes units back from where a charge went, at most down to zero. Returns whether a word changed: not
+/// if it is over or was never made.
+pub(crate) fn give_back(
+    rule: &Rule,
+    held: HeldMut<'_>,
+    at: Moment,
+    (place, cost): (u64, Cost),
+) -> bool {
+    let HeldMut {
+        seen,
+        latest,
+        words,
+    } = held;
+    match &rule.algorithm {
+        Algorithm::SlidingWindow(rule) => {
+            window::give_back(rule, words, *latest, at.now, (place, cost))
+        }
+        Algorithm::SlidingLog(_) => entries::give_back(words, Which::Instant(place), cost),
+        Algorithm::Concurrency(_) => entries::give_back(words, Which::Number(place), cost),
+        Algorithm::FixedWindow(rule) => {
+            let (before, now) = (at.unix(*latest), at.unix(at.now));
+            let reading = fixed_window::Reading::at(rule, words, before, now);
+            fixed_window::give_back(words, &reading, place, cost)
+        }
+        Algorithm::TokenBucket(rule) => {
+            let numbers = numbers_of_token_bucket(rule);
+            let instant = Some(Nanos::new(place));
+            take_from_bucket(numbers, (words, latest, seen), (instant, at.now), cost)
+        }
+        Algorithm::LeakyBucket(rule) => {
+            let numbers = numbers_of_leaky_bucket(rule);
+            let instant = Some(Nanos::new(place));
+            take_from_bucket(numbers, (words, latest, seen), (instant, at.now), cost)
+        }
+    }
+}
+
+/// Takes units back, the oldest first, at most down to zero. Returns whether a word changed. Permits are
+/// released, never refunded.
+pub(crate) fn refund(rule: &Rule, held: HeldMut<'_>, at: Moment, cost: Cost) -> bool {
+    let HeldMut {
+        seen,
+        latest,
+        words,
+    } = held;
+    match &rule.algorithm {
+        Algorithm::SlidingWindow(rule) => window::refund(rule, words, *latest, at.now, cost),
+        Algorithm::SlidingLog(rule) => entries::refund(words, rule.window, (*latest, at.now), cost),
+        Algorithm::Concurrency(_) => false,
+        Algorithm::FixedWindow(rule) => {
+            let (before, now) = (at.unix(*latest), at.unix(at.now));
+            let reading = fixed_window::Reading::at(rule, words, before, now);
+            fixed_window::refund(words, &reading, cost)
+        }
+        Algorithm::TokenBucket(rule) => {
+            let numbers = numbers_of_token_bucket(rule);
+            take_from_bucket(numbers, (words, latest, seen), (None, at.now), cost)
+        }
+        Algorithm::LeakyBucket(rule) => {
+            let numbers = numbers_of_leaky_bucket(rule);
+            take_from_bucket(numbers, (words, latest, seen), (None, at.now), cost)
+        }
+    }
+}
+
+fn take_from_bucket(
+    numbers: Numbers,
+    (words, latest, seen): (&mut [u64], &mut Nanos, u64),
+    (instant, now): (Option<Nanos>, Nanos),
+    cost: Cost,
+) -> bool {
+    let reading = bucket::Reading::at(numbers, words, (seen, *latest), now);
+    let wrote = match instant {
+        Some(instant) => bucket::give_back(words, &reading, (instant, now), cost),
+        None => bucket::refund(words, &reading, cost),
+    };
+    if wrote {
+        *latest = now.max(*latest);
+    }
+    wrote
+}
+
+/// What an admitted request must wait so that the outflow is even: what was there before it flows first.
+fn delay(rule: &Rule, before: &Reading<'_>, outcome: Outcome) -> Nanos {
+    match (&rule.algorithm, before) {
+        (Algorithm::LeakyBucket(_), Reading::Bucket(bucket)) if outcome == Outcome::Allow => {
+            bucket.backlog()
+        }
+        _ => Nanos::ZERO,
+    }
+}
+
+const fn numbers_of_token_bucket(rule: &TokenBucket) -> Numbers {
+    Numbers {
+        limit: rule.limit,
+        window: rule.window,
+        capacity: rule.burst,
+    }
+}
+
+const fn numbers_of_leaky_bucket(rule: &LeakyBucket) -> Numbers {
+    Numbers {
+        limit: rule.limit,
+        window: rule.window,
+        capacity: rule.capacity(),
+    }
+}

@@ -1,0 +1,122 @@
+//! Bans: how long a key is refused for its failures, and how the next one grows.
+//!
+//! Three words: until when on the monotonic clock, the level, and the time after which the level falls.
+//! A ban of level n lasts `length · escalation^n`, at most `longest`; the level rises by one with each
+//! ban and falls by one for each `longest` that passes without one. Knows nothing of keys or failures.
+
+use super::cell::Standing;
+use crate::{rule::Ban, units::Nanos};
+
+/// Words of a ban.
+pub(super) const WORDS: usize = 3;
+/// More than any ban grows by: the exponent is cut off there.
+const HIGHEST_LEVEL: u64 = 64;
+/// What an escalation is told in.
+const THOUSAND: u128 = 1000;
+
+/// How long a ban still is; zero if there is none.
+pub(super) fn left(words: &[u64], now: Nanos) -> Nanos {
+    let until = words.first().copied().unwrap_or(0);
+    Nanos::new(until).saturating_sub(now)
+}
+
+/// Bans from now on.
+pub(super) fn begin(words: &mut [u64], ban: &Ban, now: Nanos) {
+    let level = level(words, now);
+    if let [until, next_level, longest] = words {
+        let end = now.saturating_add(length_at(ban, level));
+        *until = (*until).max(end.as_nanos());
+        *next_level = level.saturating_add(1).min(HIGHEST_LEVEL);
+        *longest = ban.longest.as_nanos();
+    }
+}
+
+/// How a ban stands: a limit used up, then something that is remembered for a while.
+pub(super) fn standing(words: &[u64], now: Nanos) -> Standing {
+    let recovers_after = left(words, now);
+    if recovers_after > Nanos::ZERO {
+        return Standing::AtLimit { recovers_after };
+    }
+    match level(words, now) {
+        0 => Standing::Empty,
+        used => Standing::Below {
+            used,
+            limit: HIGHEST_LEVEL.saturating_add(1),
+            latest: Nanos::new(words.first().copied().unwrap_or(0)),
+        },
+    }
+}
+
+/// The level of the next ban.
+fn level(words: &[u64], now: Nanos) -> u64 {
+    let [until, level, longest] = words else {
+        return 0;
+    };
+    let without = now.as_nanos().saturating_sub(*until);
+    let fallen = without.checked_div(*longest).unwrap_or(0);
+    level.saturating_sub(fallen)
+}
+
+fn length_at(ban: &Ban, level: u64) -> Nanos {
+    let longest = u128::from(ban.longest.as_nanos());
+    let mut length = u128::from(ban.length.as_nanos());
+    for _ in 0..level.min(HIGHEST_LEVEL) {
+        length = length.saturating_mul(u128::from(ban.escalation)) / THOUSAND;
+        if length >= longest {
+            break;
+        }
+    }
+    Nanos::new(u64::try_from(length.min(longest)).unwrap_or(u64::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{WORDS, begin, left, standing};
+    use crate::{rule::Ban, store::cell::Standing, units::Nanos};
+
+    const HOUR: u64 = 3_600_000;
+
+    fn hours(hours: u64) -> Nanos {
+        Nanos::from_millis(hours * HOUR)
+    }
+
+    #[test]
+    fn bans_grow_up_to_the_longest_and_the_level_falls_with_time() {
+        let ban = Ban {
+            length: hours(1),
+            escalation: 2000,
+            longest: hours(24),
+        };
+        let mut words = [0; WORDS];
+        let mut now = Nanos::ZERO;
+        for expected in [1, 2, 4, 8, 16, 24, 24] {
+            begin(&mut words, &ban, now);
+            assert_eq!(left(&words, now), hours(expected));
+            now = now.saturating_add(hours(expected));
+            assert_eq!(left(&words, now), Nanos::ZERO);
+        }
+        // Seven bans: the next is of level 7; after 24 h · 6 without one it is of level 1.
+        now = now.saturating_add(hours(24 * 6));
+        begin(&mut words, &ban, now);
+        assert_eq!(left(&words, now), hours(2));
+        let end = now.saturating_add(hours(2));
+        let forgotten = end.saturating_add(hours(48));
+        assert!(matches!(standing(&words, now), Standing::AtLimit { .. }));
+        assert!(matches!(standing(&words, end), Standing::Below { .. }));
+        assert_eq!(standing(&words, forgotten), Standing::Empty);
+    }
+
+    #[test]
+    fn a_ban_without_escalation_stays_as_long() {
+        let ban = Ban {
+            length: hours(1),
+            escalation: 1000,
+            longest: hours(1),
+        };
+        let mut words = [0; WORDS];
+        for _ in 0..100 {
+            begin(&mut words, &ban, Nanos::ZERO);
+            assert_eq!(left(&words, Nanos::ZERO), hours(1));
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! What is done with a check after it was answered: refund, settle, report, release; and resets.
+//!
+//! A receipt tells all that is needed, so any node can do it. That it is done once is decided where all
+//! else is decided once: by a limit of one for the receipt's id, at that key's owner. Then the counters'
+//! owners are told, and asked for the state behind the change on the same stream, so that what is told
+//! is in force when this is answered. Invariants: an action is bounded by the check deadline; what an
+//! owner could not be told in time is sent again until it is acknowledged.
+
+pub(crate) mod once;
+mod tell;
+
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+use tollgate_cluster::Amendment;
+use tollgate_limit::{
+    Action, ActionError, AmendedLimit, Ask, Change, ChargedAt, CheckError, Cost, Counted, Ending,
+    KeyHash, Nanos, Question, Receipt, ReceiptItem, Rule, Settling,
+};
+
+use crate::{
+    check::give_back_of,
+    clock::Clock as _,
+    node::{CounterUnreachable, Node},
+};
+
+/// What one counter is told.
+type Changes = SmallVec<[Told; 2]>;
+
+/// A change of one counter, and the name of its limit.
+#[derive(Clone, Debug)]
+struct Told {
+    limit: Arc<str>,
+    at: ChargedAt,
+    amendment: Option<Amendment>,
+    ask: Ask,
+}
+
+impl Node {
+    /// Does something with what a check charged.
+    ///
+    /// # Errors
+    /// [`ActionError`]: nothing was changed.
+    pub async fn act(
+        self: &Arc<Self>,
+        now: Nanos,
+        receipt: Receipt,
+        action: Action,
+    ) -> Result<Vec<AmendedLimit>, ActionError> {
+        let told = changes_of(&receipt, &action)?;
+        let is_local = told.iter().any(|told| told.at == ChargedAt::Local);
+        if is_local && receipt.id.boot != self.boot.0 {
+            return Err(ActionError::Unknown);
+        }
+        // A permit is gone when it is released: there is nothing to do twice.
+        if action != Action::Release {
+            let made = Nanos::from_millis(receipt.made.saturating_mul(1000));
+            let unix = Nanos::from_millis(self.clock.unix_seconds(now).saturating_mul(1000));
+            if unix.saturating_sub(made) > receipt.life() {
+                return Err(ActionError::Unknown);
+            }
+            self.claim(now, receipt.id).await?;
+        }
+        Ok(self.tell_all(now, told).await)
+    }
+
+    /// Gives back what such a check would cost, the oldest first, on every limit that it meets but those
+    /// on concurrency; bans stay.
+    ///
+    /// # Errors
+    /// [`CheckError`]: the asker's fault, nothing was changed.
+    pub fn refund(
+        self: Arc<Self>,
+        now: Nanos,
+        question: &Question<'_>,
+    ) -> Result<impl Future<Output = Vec<AmendedLimit>> + Send + use<>, CheckError> {
+        let applied = self.applied(question, question.cost)?;
+        let told: Changes = applied
+            .iter()
+            .map(|applied| {
+                let ask = applied.ask();
+                let change = Change::Refund;
+                Told {
+                    limit: applied.limit.name().into(),
+                    at: ChargedAt::Owner,
+                    amendment: (ask.cost > Cost::ZERO).then_some(Amendment { ask, change }),
+                    ask,
+                }
+            })
+            .collect();
+        Ok(async move { self.tell_all(now, told).await })
+    }
+
+    /// Forgets all that is counted for a key, its ban too, wherever its owner is.
+    ///
+    /// # Errors
+    /// [`CounterUnreachable`] within the check deadline: whether it is reset is not known, ask again.
+    pub async fn reset(
+        self: &Arc<Self>,
+        key: KeyHash,
+        rule: Rule,
+    ) -> Result<(), CounterUnreachable> {
+        let ask = Ask {
+            key,
+            rule,
+            cost: Cost::ZERO,
+        };
+        let change = Change::Reset;
+        self.shares.reset(key);
+        let told = self.tell(self.now(), Some(Amendment { ask, change }), ask);
+        told.await.map(drop)
+    }
+}
+
+/// What the counters are told.
+fn changes_of(receipt: &Receipt, action: &Action) -> Result<Changes, ActionError> {
+    let mut told = Changes::new();
+    for item in &receipt.items {
+        let change = match action {
+            Action::Refund if item.is_permit() => continue,
+            Action::Refund => Some(give_back_of(&item.charge)),
+            Action::Release if item.is_permit() => Some(give_back_of(&item.charge)),
+            Action::Release => continue,
+            Action::Settle(_) if item.is_permit() => continue,
+            Action::Settle(settling) => match settled(item, settling) {
+                None => continue,
+                Some(cost) => difference(item, cost),
+            },
+            Action::Report(_) if item.counted == Counted::Requests => continue,
+            Action::Report(Ending::Success) => Some(give_back_of(&item.charge)),
+            Action::Report(Ending::Failure) => Some(Amendment {
+                ask: ask_of(item, item.charge.cost),
+                change: Change::Failure,
+            }),
+        };
+        told.push(Told {
+            limit: item.limit.as_str().into(),
+            at: item.at,
+            amendment: change,
+            ask: ask_of(item, item.charge.cost),
+        });
+    }
+    let name = match action {
+        // A check that was refused has nothing to give back, which is no fault.
+        Action::Refund => return Ok(told),
+        Action::Settle(_) => "settle",
+        Action::Report(_) => "report on",
+        Action::Release => "release",
+    };
+    if told.is_empty() {
+        return Err(ActionError::Nothing { action: name });
+    }
+    Ok(told)
+}
+
+/// The real cost of a charge; `None` if it is not told.
+fn settled(item: &ReceiptItem, settling: &Settling) -> Option<Cost> {
+    match &item.cost_source {
+        tollgate_limit::CostSource::Request => settling.cost,
+        tollgate_limit::CostSource::Attribute(name) => {
+            let mut costs = settling.attributes.iter();
+            costs
+                .find(|(known, _)| known == name)
+                .map(|(_, cost)| *cost)
+        }
+    }
+}
+
+/// What makes the real cost of the charged one: more is charged now, less goes back to where it was.
+fn difference(item: &ReceiptItem, real: Cost) -> Option<Amendment> {
+    let charged = item.charge.cost;
+    let between = |more: Cost, less: Cost| {
+        let units = more.units().saturating_sub(less.units());
+        Cost::new(units).unwrap_or(Cost::ZERO)
+    };
+    match real.cmp(&charged) {
+        std::cmp::Ordering::Equal => None,
+        std::cmp::Ordering::Greater => Some(Amendment {
+            ask: ask_of(item, between(real, charged)),
+            change: Change::Charge,
+        }),
+        std::cmp::Ordering::Less => Some(Amendment {
+            ask: ask_of(item, between(charged, real)),
+            change: Change::GiveBack {
+                slice: item.charge.slice,
+            },
+        }),
+    }
+}
+
+const fn ask_of(item: &ReceiptItem, cost: Cost) -> Ask {
+    Ask {
+        key: item.charge.key,
+        rule: item.charge.rule,
+        cost,
+    }
+}
