@@ -9,6 +9,9 @@ use tollgate_limit::{Nanos, Outcome, Reason};
 use super::problem;
 use crate::{Answer, LimitAnswer};
 
+#[cfg(test)]
+mod tests;
+
 const PROBLEM_JSON: HeaderValue = HeaderValue::from_static("application/problem+json");
 /// How long to wait where nobody could decide and nobody says; the contract's.
 const UNDECIDED_WAIT: Nanos = Nanos::from_millis(1000);
