@@ -6,8 +6,9 @@
 //! is asked comes from the request's head by a [`Question`], the refusal's body is made from bytes.
 //!
 //! Invariants: a request waits at most [`LayerConfig::deadline`] for the node; without an answer it
-//! passes; each request whose question ended is counted once; nothing in a request's head makes a
-//! check that the node calls faulty, and so passes it.
+//! passes; each request whose question ended is counted once; no value in a request's head makes a
+//! check that the node calls faulty, and so passes it. What is absent can: a limit that requires an
+//! attribute makes a fault without it. No request is held back for the delay of an answer.
 //!
 //! ```no_run
 //! # use std::net::SocketAddr;

@@ -1,7 +1,7 @@
 //! What is asked of a request: by a description of it, or by a closure.
 //!
 //! Invariant: a check's values and cost are in the node's bounds whatever the request holds, because
-//! a check that the node calls faulty passes: see [`fit`].
+//! a request whose check the node calls faulty passes: see [`fit`].
 
 mod description;
 mod fit;

@@ -117,12 +117,14 @@ async fn a_refusal_that_waiting_cannot_cure_names_no_wait() {
 
 #[tokio::test]
 async fn the_longest_wait_is_the_one_told() {
-    let limits = [1_000, 5_000, 3_000].map(|millis| {
+    let mut limits = vec![decided("admits", MINUTE, admits(Nanos::ZERO))];
+    limits.extend([1_000, 5_000, 3_000].map(|millis| {
         let verdict = refuses(Reason::LimitExceeded, Some(Nanos::from_millis(millis)));
         decided(&format!("in-{millis}"), MINUTE, verdict)
-    });
-    let response = said(limits.into()).await;
+    }));
+    let response = said(limits).await;
     assert_eq!(response.headers()["retry-after"], "5");
+    assert_eq!(response.headers()["x-ratelimit-remaining"], "0");
     assert_eq!(json(response).await["retry_after_ms"], 5_000);
 }
 
