@@ -3,7 +3,7 @@
 use http::{HeaderMap, Response, StatusCode};
 use http_body_util::Full;
 use tollgate_client::tower::{HeaderFamilies, LayerConfig};
-use tollgate_limit::{LimitDecision, Nanos, Outcome, Reason, Verdict};
+use tollgate_limit::{Enforcement, LimitDecision, Nanos, Outcome, Reason, Verdict};
 use tower_layer::Layer as _;
 
 use super::{Inner, call, json, layer, settings};
@@ -148,6 +148,15 @@ async fn where_nobody_could_decide_the_service_is_unavailable() {
 #[tokio::test]
 async fn without_a_limit_there_is_no_header() {
     let response = said(Vec::new()).await;
+    assert_eq!(response.status(), StatusCode::CREATED);
+    assert_eq!(lines(response.headers()), "");
+}
+
+#[tokio::test]
+async fn a_limit_in_shadow_is_not_told() {
+    let mut shadow = decided("trial", MINUTE, refuses(Reason::LimitExceeded, None));
+    shadow.rule.enforcement = Enforcement::Shadow;
+    let response = said(vec![shadow]).await;
     assert_eq!(response.status(), StatusCode::CREATED);
     assert_eq!(lines(response.headers()), "");
 }
