@@ -26,7 +26,7 @@ use tollgate_limit::HashKey;
 
 use self::{
     engine::{Engine, Plans},
-    reading::Ordered,
+    reading::{Ordered, ReadError},
     report::Report,
     sort::SortBounds,
 };
@@ -104,7 +104,7 @@ fn backtest(arguments: &BacktestArguments, progress: &Progress) -> Result<Report
         .map_err(|error| at(&arguments.log, &error))?;
     progress.bytes.store(log.length(), Ordering::Relaxed);
     let ordered = reading::read(log, SortBounds::default(), &progress.read)
-        .map_err(|error| Failure::Runtime(format!("{}: {error}", arguments.log.display())))?;
+        .map_err(|error| Failure::Runtime(error.to_string()))?;
     check_readable(&ordered, &arguments.log)?;
     progress
         .requests
@@ -130,7 +130,7 @@ fn replay(
     let mut checked = 0_u64;
     for request in ordered.requests {
         let request =
-            request.map_err(|error| Failure::Runtime(format!("a temporary file: {error}")))?;
+            request.map_err(|error| Failure::Runtime(ReadError::Temporary(error).to_string()))?;
         let values: Vec<&str> = request.values().collect();
         let asked = (values.as_slice(), request.cost);
         for (plan, tally) in plans.plans.iter().zip(&mut tallies) {

@@ -163,7 +163,7 @@ fn broken_lines_are_told_and_too_many_of_them_are_an_error() {
         "half of them is not more than half"
     );
     assert!(
-        told.contains("2 lines cannot be read:\n  line 2: not of the common"),
+        told.contains("lines that cannot be read: 2\n  line 2: not of the common"),
         "{told}"
     );
     let report = json(&files.backtest(&["--json"]));

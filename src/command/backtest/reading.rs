@@ -8,6 +8,7 @@ use std::{
 };
 
 use serde::Serialize;
+use thiserror::Error;
 use tollgate_limit::{Cost, Nanos};
 
 use super::{
@@ -45,6 +46,17 @@ pub(super) struct Ordered {
     pub(super) requests: Merged,
 }
 
+/// A log that was not read to its end. The system's fault.
+#[derive(Debug, Error)]
+pub(super) enum ReadError {
+    /// The log itself.
+    #[error("the log: {0}")]
+    Log(io::Error),
+    /// What it is sorted with.
+    #[error("temporary files in {}: {_0}", std::env::temp_dir().display())]
+    Temporary(io::Error),
+}
+
 impl LogSummary {
     /// Whether too little of the log was read to say anything.
     pub(super) const fn is_mostly_unreadable(&self) -> bool {
@@ -53,7 +65,11 @@ impl LogSummary {
 }
 
 /// Reads a log to its end. `position` is kept at the bytes that were read.
-pub(super) fn read(mut log: Log, bounds: SortBounds, position: &AtomicU64) -> io::Result<Ordered> {
+pub(super) fn read(
+    mut log: Log,
+    bounds: SortBounds,
+    position: &AtomicU64,
+) -> Result<Ordered, ReadError> {
     let mut sorter = Sorter::new(bounds);
     let mut summary = LogSummary {
         form: log.form().as_str(),
@@ -65,14 +81,14 @@ pub(super) fn read(mut log: Log, bounds: SortBounds, position: &AtomicU64) -> io
         has_costs: false,
     };
     let (mut first, mut last) = (Nanos::MAX, Nanos::ZERO);
-    while let Some(reading) = log.next_reading()? {
+    while let Some(reading) = log.next_reading().map_err(ReadError::Log)? {
         match reading {
             Reading::Request(request) => {
                 first = first.min(request.time);
                 last = last.max(request.time);
                 summary.requests = summary.requests.saturating_add(1);
                 summary.has_costs |= request.cost != Cost::ONE;
-                sorter.push(request)?;
+                sorter.push(request).map_err(ReadError::Temporary)?;
             }
             Reading::Fault { line, lines, why } => {
                 summary.unreadable = summary.unreadable.saturating_add(lines);
@@ -92,6 +108,6 @@ pub(super) fn read(mut log: Log, bounds: SortBounds, position: &AtomicU64) -> io
         summary,
         first: first.min(last),
         last,
-        requests: sorter.finish()?,
+        requests: sorter.finish().map_err(ReadError::Temporary)?,
     })
 }

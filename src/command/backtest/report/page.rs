@@ -47,7 +47,7 @@ impl Report {
         html! {
             p { (shown(log.requests)) " requests from " (log.from) " to " (log.to) " (" (log.form) ")" }
             @if log.unreadable > 0 {
-                p { (shown(log.unreadable)) " lines cannot be read:" }
+                p { "Lines that cannot be read: " (shown(log.unreadable)) }
                 ul { @for fault in &log.faults { li { (fault) } } }
             }
             @for note in self.notes() { p.note { (note) } }

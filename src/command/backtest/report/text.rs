@@ -34,7 +34,10 @@ impl Report {
             log.form
         )];
         if log.unreadable > 0 {
-            lines.push(format!("{} lines cannot be read:", shown(log.unreadable)));
+            lines.push(format!(
+                "lines that cannot be read: {}",
+                shown(log.unreadable)
+            ));
             lines.extend(log.faults.iter().map(|fault| format!("  {fault}")));
         }
         lines.join("\n")
@@ -49,7 +52,7 @@ impl Report {
             "window",
             "admitted",
             "refused",
-            "",
+            "share",
         ];
         if self.has_costs {
             head.extend(["admitted units", "refused units"]);
