@@ -62,10 +62,8 @@ pub(super) struct PolicyReport {
 pub(super) struct LimitReport {
     name: String,
     algorithm: &'static str,
-    /// Whether it only watches.
-    shadow: bool,
-    /// Whether it counts failures, of which a log does not say what they were.
-    counts_failures: bool,
+    /// What a reader must know of it.
+    caveats: Vec<Caveat>,
     capacity: u64,
     #[serde(rename = "window_ms", serialize_with = "millis")]
     window: Nanos,
@@ -82,6 +80,16 @@ pub(super) struct LimitReport {
     peaks: Vec<PeakReport>,
     #[serde(skip)]
     timeline: Timeline,
+}
+
+/// In what a limit differs from one that refuses what it says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+enum Caveat {
+    /// It only watches.
+    InShadow,
+    /// It counts failures, and a log does not say which requests failed.
+    CountsFailures,
 }
 
 /// A key and how often it was refused.
@@ -178,8 +186,7 @@ impl LimitReport {
         Self {
             name: limit.name().to_owned(),
             algorithm: tally.rule.algorithm.name(),
-            shadow: !tally.rule.is_enforced(),
-            counts_failures: limit.counted() == Counted::Failures,
+            caveats: caveats(limit, tally),
             capacity: tally.rule.capacity(),
             window: tally.rule.window().span(),
             admitted: admitted.requests,
@@ -208,6 +215,15 @@ impl LimitReport {
             timeline: tally.timeline.clone(),
         }
     }
+}
+
+fn caveats(limit: &Limit, tally: &LimitTally) -> Vec<Caveat> {
+    let in_shadow = (!tally.rule.is_enforced()).then_some(Caveat::InShadow);
+    let failures = match limit.counted() {
+        Counted::Requests => None,
+        Counted::Failures => Some(Caveat::CountsFailures),
+    };
+    in_shadow.into_iter().chain(failures).collect()
 }
 
 impl PeakReport {

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::{
-    LimitReport, PolicyReport, Report,
+    Caveat, LimitReport, PolicyReport, Report,
     words::{percent, span},
 };
 use crate::output::{Table, shown};
@@ -96,18 +96,17 @@ impl Report {
                 )
             }));
             for limit in &policy.limits {
-                if limit.shadow {
-                    notes.push(format!(
-                        "{}/{} is in shadow: what it refuses is admitted all the same.",
-                        policy.name, limit.name
-                    ));
-                }
-                if limit.counts_failures {
-                    notes.push(format!(
-                        "{}/{} counts failures: it was tested as if no request had been a success.",
-                        policy.name, limit.name
-                    ));
-                }
+                notes.extend(limit.caveats.iter().map(|caveat| {
+                    let words = match caveat {
+                        Caveat::InShadow => {
+                            "is in shadow: what it refuses is admitted all the same"
+                        }
+                        Caveat::CountsFailures => {
+                            "counts failures: it was tested as if no request had been a success"
+                        }
+                    };
+                    format!("{}/{} {words}.", policy.name, limit.name)
+                }));
             }
             if let Some(fault) = &policy.fault {
                 notes.push(format!(
