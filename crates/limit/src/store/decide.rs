@@ -58,7 +58,7 @@ impl Shard {
             return banned;
         }
         let held = self.held(ask.key, &ask.rule);
-        let held = held.unwrap_or(Held::untouched(&ask.rule, now));
+        let held = held.unwrap_or_else(|| Held::untouched(&ask.rule, now));
         counter::foresee(&ask.rule, held, at, (ask.cost, pending))
     }
 
