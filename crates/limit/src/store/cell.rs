@@ -254,7 +254,8 @@ pub(super) fn change<T>(
             Algorithm::SlidingWindow(window) if window.oldest == OldestSlice::Full
         );
         let full = if is_full { FULL_FLAG } else { 0 };
-        *meta = (*meta & !FULL_FLAG | full).saturating_add(ONE_WRITE);
+        // The number of writes goes round: it must never spill into what the cell is.
+        *meta = (*meta & !FULL_FLAG | full).wrapping_add(ONE_WRITE);
     }
     Some(result)
 }
