@@ -60,7 +60,7 @@ impl<'a> Reading<'a> {
         let effective = now.max(latest);
         let (mut first, mut used) = (0, ring.sum());
         while let Some(entry) = ring.entry(first)
-            && Nanos::new(entry.instant).saturating_add(window) <= effective
+            && effective.saturating_sub(Nanos::new(entry.instant)) >= window
         {
             used = used.saturating_sub(entry.cost);
             first = first.saturating_add(1);

@@ -1,14 +1,22 @@
 //! Tests of the store as its callers see it. What takes a model, threads or a flood has a file of
 //! its own.
 
+mod algorithms;
+mod any_rules;
+mod calendars;
 mod concurrency;
 mod flood;
 mod model;
+mod slow;
+mod waits;
 
 use super::{Ask, Change, SHARD_COUNT, Store, StoreConfig};
 use crate::{
     key::KeyHash,
-    rule::{Algorithm, OldestSlice, Rule, SlidingWindow},
+    rule::{
+        Algorithm, Alignment, Concurrency, FixedWindow, LeakyBucket, OldestSlice, Rule, SlidingLog,
+        SlidingWindow, TokenBucket,
+    },
     units::{Cost, Nanos, Window},
     verdict::{Mode, Outcome, Reason, Verdict},
 };
@@ -33,7 +41,7 @@ pub(super) fn rule(limit: u64, seconds: u64, slices: u8, oldest: OldestSlice) ->
     }))
 }
 
-fn window(milliseconds: u64) -> Window {
+pub(super) fn window(milliseconds: u64) -> Window {
     Window::new(Nanos::from_millis(milliseconds)).expect("a window in its bounds")
 }
 
@@ -65,6 +73,51 @@ fn mix(state: &mut u64) -> u64 {
 fn ask(key: KeyHash, rule: Rule, cost: u64) -> Ask {
     let cost = Cost::new(cost).expect("a cost in its bounds");
     Ask { key, rule, cost }
+}
+
+/// A store whose clock began at that instant of Unix time.
+fn store_since(unix_origin: Nanos) -> Store {
+    Store::new(&StoreConfig {
+        unix_origin,
+        ..StoreConfig::default()
+    })
+}
+
+/// A number by which every algorithm admits so many at once, and in so many milliseconds.
+fn every_algorithm(limit: u64, milliseconds: u64) -> Vec<Algorithm> {
+    let window = window(milliseconds);
+    let sliding = |slices, oldest| {
+        Algorithm::SlidingWindow(SlidingWindow {
+            limit,
+            window,
+            slices,
+            oldest,
+        })
+    };
+    let alignment = Alignment::Epoch(window);
+    vec![
+        sliding(1, OldestSlice::Weighted),
+        sliding(10, OldestSlice::Weighted),
+        sliding(10, OldestSlice::Full),
+        sliding(60, OldestSlice::Weighted),
+        Algorithm::SlidingLog(SlidingLog { limit, window }),
+        Algorithm::FixedWindow(FixedWindow { limit, alignment }),
+        Algorithm::TokenBucket(TokenBucket {
+            limit,
+            window,
+            burst: limit,
+        }),
+        Algorithm::LeakyBucket(LeakyBucket {
+            limit,
+            window,
+            queue: limit.saturating_sub(1),
+        }),
+        Algorithm::Concurrency(Concurrency { limit, ttl: window }),
+    ]
+}
+
+fn later(seconds: u64) -> Nanos {
+    NOW.saturating_add(Nanos::new(seconds * SECOND))
 }
 
 fn decide_all(store: &Store, asks: &[Ask], mode: Mode) -> Vec<Verdict> {
