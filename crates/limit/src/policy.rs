@@ -84,11 +84,14 @@ impl Policy {
         call: Call,
     ) -> Result<AppliedLimits, CheckError> {
         let mut applied = AppliedLimits::new();
+        // Wherever they stand: what is exempt lacks nothing that another limit needs.
+        let mut exempting = self.limits.iter().filter(|limit| limit.exempts());
+        if exempting.any(|limit| limit.matches(attributes)) {
+            return Ok(applied);
+        }
         let mut passed_by = false;
-        for limit in self.limits.iter().filter(|limit| limit.matches(attributes)) {
-            if limit.exempts() {
-                return Ok(AppliedLimits::new());
-            }
+        let limited = self.limits.iter().filter(|limit| !limit.exempts());
+        for limit in limited.filter(|limit| limit.matches(attributes)) {
             if call == Call::Check && limit.is_concurrency() {
                 passed_by = true;
                 continue;
