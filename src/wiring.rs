@@ -95,7 +95,7 @@ impl Checker for Edge {
 
     fn refund(&self, now: Nanos, question: &Question<'_>) -> Result<Acted, CheckError> {
         let refund = Arc::clone(&self.node).refund(now, question)?;
-        Ok(Box::pin(async move { Ok(refund.await) }))
+        Ok(Box::pin(refund))
     }
 
     fn headers(&self, policy: &str) -> HeaderFamilies {
