@@ -10,7 +10,7 @@ use tollgate_wire::identity::Phase;
 
 pub use self::metrics::{
     Breaker, LatencyHistogram, LimitMetrics, MetricsSnapshot, OwnerMetrics, PeerMetrics,
-    StoreMetrics,
+    PolicyMetrics, StoreMetrics,
 };
 
 mod metrics;

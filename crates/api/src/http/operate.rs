@@ -162,6 +162,8 @@ struct ClusterBody<'a> {
     this: &'a str,
     placement: String,
     policies: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    policies_error: Option<&'a str>,
     switches: SwitchesBody,
     members: Vec<MemberBody<'a>>,
 }
@@ -204,6 +206,7 @@ impl<'a> From<&'a ClusterView> for ClusterBody<'a> {
             this: view.this.as_str(),
             placement: hex(view.placement),
             policies: hex(view.policies),
+            policies_error: view.policies_error.as_deref(),
             switches: SwitchesBody {
                 kill: view.switches.kill,
                 shadow: view.switches.shadow,

@@ -45,6 +45,8 @@ pub struct MetricsSnapshot {
     pub members_active: u64,
     /// Members that are leaving.
     pub members_leaving: u64,
+    /// The policies' file.
+    pub policies: PolicyMetrics,
     /// The program's version.
     pub version: &'static str,
 }
@@ -116,6 +118,17 @@ pub struct StoreMetrics {
     pub evicted_live: u64,
     /// Counters dropped under pressure although they were at their limit (P7).
     pub evicted_at_limit: u64,
+}
+
+/// What became of changes of the policies' file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PolicyMetrics {
+    /// Contents that were put in force after the first.
+    pub reloads: u64,
+    /// Contents that were refused.
+    pub failures: u64,
+    /// Whether the newest content is not in force.
+    pub is_rejected: bool,
 }
 
 /// A histogram of seconds.
