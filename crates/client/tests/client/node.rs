@@ -16,8 +16,8 @@ use rustls::{
 use tokio::sync::mpsc;
 use tollgate_client::{Credentials, Fault};
 use tollgate_limit::{
-    AlgorithmSpec, CheckId, DecidedBy, Decision, Fallback, HashKey, Limit, LimitDecision,
-    LimitNumber, LimitSpec, Nanos, NodeId, Outcome, Reason, Verdict,
+    AlgorithmSpec, CheckId, Cost, DecidedBy, Decision, Fallback, HashKey, KeyHash, Limit,
+    LimitDecision, LimitNumber, LimitSpec, Nanos, NodeId, Outcome, Reason, Verdict,
 };
 use tollgate_wire::{
     ALPN_CLIENT,
@@ -231,8 +231,12 @@ fn put(out: &mut Vec<u8>, asked: Asked, outcome: Outcome, retry_after: Option<Na
         delay: Nanos::ZERO,
         charged_slice: 0,
     };
+    let limit = Limit::inline(spec, &HashKey::new([0; 16])).unwrap();
     let limit = LimitDecision {
-        limit: Arc::new(Limit::inline(spec, &HashKey::new([0; 16])).unwrap()),
+        key: KeyHash::from_halves(0, 0),
+        rule: *limit.usual_rule().unwrap(),
+        charged: Cost::ZERO,
+        limit: Arc::new(limit),
         verdict,
         decided_by: DecidedBy::Owner,
         node: NodeId::new("n1").unwrap(),
