@@ -44,7 +44,8 @@ mod tls;
 pub mod tower;
 
 pub use tollgate_wire::client::{
-    Algorithm, Answer, Check, Fault, FaultKind, InlineLimit, LimitAnswer, Pairs, Subject,
+    Algorithm, Answer, CalendarUnit, Check, Fallback, Fault, FaultKind, InlineAlgorithm,
+    InlineLimit, LimitAnswer, Pairs, Subject,
 };
 
 pub use self::{
