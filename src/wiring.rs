@@ -199,7 +199,7 @@ fn counter_key(limit: &Limit, query: CounterQuery) -> Result<(KeyHash, Rule), Co
             attribute: attribute.clone(),
         });
     }
-    let unlimited = || CounterError::UnknownLimit {
+    let unlimited = || CounterError::Unlimited {
         name: limit.name().to_owned(),
     };
     // All key attributes have a value, so there is a key.
