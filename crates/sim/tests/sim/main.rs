@@ -7,6 +7,8 @@
     reason = "test code: a failure is the test's"
 )]
 
+mod actions;
+mod asking;
 mod cluster;
 mod credentials;
 mod decided_once;
