@@ -17,3 +17,4 @@ mod late;
 mod mesh;
 mod repeats;
 mod returns;
+mod tokens;
