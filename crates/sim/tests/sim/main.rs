@@ -8,6 +8,7 @@
 )]
 
 mod actions;
+mod amends;
 mod asking;
 mod cluster;
 mod credentials;
