@@ -81,9 +81,7 @@ impl Node {
             Ok(node.tell_all(when, told, room).await)
         });
         // It ends without an answer only when the runtime does.
-        acting
-            .await
-            .unwrap_or(Err(ActionError::Unreachable))
+        acting.await.unwrap_or(Err(ActionError::Unreachable))
     }
 
     /// Gives back what such a check would cost, the oldest first, on every limit that it meets but those
