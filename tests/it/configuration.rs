@@ -67,6 +67,26 @@ fn the_samples_are_valid() {
 }
 
 #[test]
+fn the_limits_of_the_documentation_are_valid() {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/configuration.md");
+    let page = fs::read_to_string(page).unwrap();
+    let blocks = page.split("```toml\n").skip(1);
+    let blocks = blocks.filter_map(|rest| rest.split_once("```").map(|(block, _)| block));
+    let mut limits = String::new();
+    for block in blocks.filter(|block| block.starts_with("[[")) {
+        limits.push_str(block);
+    }
+    let parsed = PolicyFile::parse(
+        Path::new("configuration.md"),
+        &limits,
+        &HashKey::new([0; 16]),
+    );
+    let file = parsed.unwrap_or_else(|error| panic!("{error}"));
+    assert!(file.policies.policy("login").is_some(), "{limits}");
+    assert_eq!(file.settings.of("login").deny_status, 403);
+}
+
+#[test]
 fn proxies_are_trusted_on_this_machine_alone_unless_told_otherwise() {
     let folder = node_folder();
     let file = folder.path().join("node.toml");

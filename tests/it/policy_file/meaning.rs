@@ -36,6 +36,7 @@ fn minutes(minutes: u64) -> Window {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a table of algorithms")]
 fn each_algorithm_has_its_numbers() {
     for (lines, algorithm) in [
         (
