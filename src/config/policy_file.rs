@@ -62,7 +62,7 @@ impl PolicyText {
     /// [`ConfigError`]: the operator's fault.
     pub fn compile(&self, hash_key: &HashKey) -> Result<PolicyFile, ConfigError> {
         let source = &self.0;
-        let raw: RawFile = source.parse()?;
+        let raw: RawFile = source.parse().map_err(with_form)?;
         let mut policies = Policies::new();
         let mut lines = HashMap::new();
         for limit in raw.limit {
@@ -94,6 +94,30 @@ impl PolicyFile {
         PolicyText(Source::new(file, text)).compile(hash_key)
     }
 }
+
+/// Adds what a field looks like to the word that it is missing.
+fn with_form(error: ConfigError) -> ConfigError {
+    let ConfigError::Mistake(mut mistake) = error else {
+        return error;
+    };
+    let missing = mistake.wrong.strip_prefix("missing field `");
+    let missing = missing.and_then(|rest| rest.strip_suffix('`'));
+    let form = FORMS.iter().find(|(name, _)| Some(*name) == missing);
+    if let Some((_, form)) = form {
+        (*form).clone_into(&mut mistake.right);
+    }
+    ConfigError::Mistake(mistake)
+}
+
+/// The fields that must be there, and what they look like.
+const FORMS: [(&str, &str); 6] = [
+    ("name", "write name = \"per-ip\""),
+    ("by", "write by = \"plan\", the name of an attribute"),
+    ("values", "write values of that attribute"),
+    ("default", "write default = 60, for all other values"),
+    ("share", "write share = 0.2, what is kept for these values"),
+    ("for", "write for = \"1h\""),
+];
 
 fn add_limit(
     source: &Source,

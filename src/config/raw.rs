@@ -199,7 +199,7 @@ impl Visitor<'_> for TextVisitor {
     fn visit_f64<E: serde::de::Error>(self, number: f64) -> Result<Text, E> {
         if number.abs() >= EXACT || number.is_nan() {
             return Err(E::custom(format!(
-                "{number} is not exact; write a number below 2^53, or a text"
+                "{number:e} is not exact; write a number below 2^53, or a text"
             )));
         }
         Ok(Text(match number {

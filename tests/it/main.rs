@@ -19,5 +19,7 @@ mod dev;
 mod exact;
 mod harness;
 mod owner;
+mod policy_file;
 mod pressure;
+mod reload;
 mod tidy;

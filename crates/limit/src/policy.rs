@@ -84,14 +84,12 @@ impl Policy {
         call: Call,
     ) -> Result<AppliedLimits, CheckError> {
         let mut applied = AppliedLimits::new();
-        // Wherever they stand: what is exempt lacks nothing that another limit needs.
-        let mut exempting = self.limits.iter().filter(|limit| limit.exempts());
-        if exempting.any(|limit| limit.matches(attributes)) {
+        let mut passed_by = false;
+        // First of all: what is exempt is not at fault by another limit either.
+        if self.exemption(attributes).is_some() {
             return Ok(applied);
         }
-        let mut passed_by = false;
-        let limited = self.limits.iter().filter(|limit| !limit.exempts());
-        for limit in limited.filter(|limit| limit.matches(attributes)) {
+        for limit in self.limits.iter().filter(|limit| limit.matches(attributes)) {
             if call == Call::Check && limit.is_concurrency() {
                 passed_by = true;
                 continue;
@@ -109,6 +107,14 @@ impl Policy {
             return Err(CheckError::OnlyConcurrency);
         }
         Ok(applied)
+    }
+
+    /// The limit that exempts these attributes from all of the policy, if one does.
+    #[must_use]
+    pub fn exemption(&self, attributes: &Attributes<'_>) -> Option<&Limit> {
+        let mut exempting = self.limits.iter().filter(|limit| limit.exempts());
+        let found = exempting.find(|limit| limit.matches(attributes));
+        found.map(AsRef::as_ref)
     }
 
     /// The limit of this name.

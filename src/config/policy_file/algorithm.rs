@@ -10,6 +10,8 @@ use crate::config::{error::ConfigError, raw::Span, source::Source};
 
 /// The window of a limit that is `unlimited` and says none: its counter is never used.
 const UNUSED_WINDOW: Nanos = Nanos::from_millis(60_000);
+/// What the end of permits looks like.
+const TTL: &str = "write ttl = \"30s\", after which a permit ends";
 /// What a window looks like.
 const WINDOW: &str = "write window = \"1m\"";
 
@@ -80,7 +82,11 @@ pub(super) fn algorithm_of(
             && !kinds.contains(&kind)
         {
             let wrong = format!("is no field of algorithm {:?}", kind.name());
-            let right = format!("it is for {}; remove it", names(kinds));
+            let right = if kind == Kind::Concurrency && field == "window" {
+                TTL.to_owned()
+            } else {
+                format!("it is for {}: remove it", names(kinds))
+            };
             return Err(source.mistake(place, field, wrong, right));
         }
     }
@@ -120,7 +126,7 @@ pub(super) fn algorithm_of(
             queue: raw.queue.as_ref().map(|queue| queue.get_ref().0),
         },
         Kind::Concurrency => AlgorithmSpec::Concurrency {
-            ttl: needed("ttl", raw.ttl.as_ref(), "write ttl = \"30s\"")?,
+            ttl: needed("ttl", raw.ttl.as_ref(), TTL)?,
         },
     })
 }

@@ -7,7 +7,7 @@ mod address;
 mod compile;
 mod tiers;
 
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
 
 use self::tiers::Tiers;
 use crate::{
@@ -238,11 +238,27 @@ impl Limit {
     /// Whether the attributes match; an absent attribute does not.
     #[must_use]
     pub fn matches(&self, attributes: &Attributes<'_>) -> bool {
-        self.matches.iter().all(|(attribute, patterns)| {
-            attributes
-                .value(attribute)
-                .is_some_and(|value| patterns.iter().any(|pattern| pattern.matches(value)))
-        })
+        self.mismatch(attributes).is_none()
+    }
+
+    /// The first attribute that does not match; `None` if all do.
+    #[must_use]
+    pub fn mismatch(&self, attributes: &Attributes<'_>) -> Option<&str> {
+        let mismatched = self.matches.iter().find(|(attribute, patterns)| {
+            let value = attributes.value(attribute);
+            !value.is_some_and(|value| patterns.iter().any(|pattern| pattern.matches(value)))
+        });
+        mismatched.map(|(attribute, _)| attribute.as_str())
+    }
+
+    /// What a value of a key attribute counts as: an address as its network, all else as itself.
+    #[must_use]
+    pub fn counted_value<'v>(&self, attribute: &str, value: &'v str) -> Cow<'v, str> {
+        if attribute == ADDRESS {
+            address::bucket(value, self.ipv6_prefix)
+        } else {
+            Cow::Borrowed(value)
+        }
     }
 
     /// The rule that holds for these attributes; `None` where all is unlimited.
@@ -295,11 +311,7 @@ impl Limit {
             if at > 0 {
                 hasher.part(attribute.as_bytes());
             }
-            if attribute == ADDRESS {
-                hasher.part(address::bucket(value, self.ipv6_prefix).as_bytes());
-            } else {
-                hasher.part(value.as_bytes());
-            }
+            hasher.part(self.counted_value(attribute, value).as_bytes());
         }
         Ok(Some(hasher.finish()))
     }
