@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tollgate_limit::DecidedBy;
+use tollgate_limit::{DecidedBy, Reason};
 
 use super::Tester;
 use crate::fakes::REFUSED;
@@ -104,6 +104,16 @@ async fn metrics_are_openmetrics_text() {
     tester
         .check("{\"policy\":\"api\",\"attributes\":{\"api_key\":\"k\"}}")
         .await;
+    for (path, body) in [
+        ("/v1/reserve", "{}"),
+        ("/v1/settle", "{\"id\":\"x\",\"cost\":1}"),
+        ("/v1/refund", "{\"peek\":true}"),
+        ("/v1/report", ""),
+        ("/v1/acquire", "{}"),
+        ("/v1/release", "{\"permit_id\":\"x\"}"),
+    ] {
+        tester.post(path, body).await;
+    }
     tester.get("/nowhere").await;
     tester.get("/elsewhere").await;
     tester.post("/v1/checks", "{\"checks\":[]}").await;
@@ -120,7 +130,22 @@ async fn metrics_are_openmetrics_text() {
     assert_eq!(requests("check", "400"), Some(1.0));
     assert_eq!(requests("check", "429"), Some(1.0));
     assert_eq!(requests("checks", "200"), Some(1.0));
+    assert_eq!(requests("reserve", "200"), Some(1.0));
+    assert_eq!(requests("settle", "404"), Some(1.0));
+    assert_eq!(requests("refund", "400"), Some(1.0));
+    assert_eq!(requests("report", "400"), Some(1.0));
+    assert_eq!(requests("acquire", "200"), Some(1.0));
+    assert_eq!(requests("release", "404"), Some(1.0));
     assert_eq!(requests("unknown", "404"), Some(2.0));
+    for reason in Reason::ALL {
+        let labels = [
+            ("policy", ""),
+            ("limit", "inline"),
+            ("reason", reason.as_str()),
+        ];
+        let refusals = value(&samples, "tollgate_limit_refusals_total", &labels);
+        assert_eq!(refusals, Some(0.0), "{reason:?}");
+    }
     assert_eq!(
         requests("metrics", "200"),
         None,
