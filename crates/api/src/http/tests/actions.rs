@@ -233,123 +233,128 @@ async fn a_text_that_is_no_receipt_is_unknown() {
     assert!(tester.acted().is_empty());
 }
 
+/// Call, body with `ID` for a good id, the field at fault, and words of what is right.
+type Broken = (&'static str, &'static str, &'static str, &'static str);
+
+const BROKEN: [Broken; 36] = [
+    ("settle", "", "body", "\"cost\""),
+    ("settle", "[]", "body", "JSON object"),
+    ("settle", "{\"id\":ID", "body", "JSON object"),
+    ("settle", "{\"cost\":1}", "id", "`id`"),
+    ("settle", "{\"id\":7,\"cost\":1}", "id", "string"),
+    ("settle", "{\"id\":ID}", "cost", "`attributes`"),
+    (
+        "settle",
+        "{\"id\":ID,\"attributes\":{}}",
+        "cost",
+        "`attributes`",
+    ),
+    (
+        "settle",
+        "{\"id\":ID,\"cost\":-1}",
+        "cost",
+        "9007199254740992",
+    ),
+    ("settle", "{\"id\":ID,\"cost\":1.5}", "cost", "whole number"),
+    (
+        "settle",
+        "{\"id\":ID,\"cost\":9007199254740993}",
+        "cost",
+        "9007199254740992",
+    ),
+    (
+        "settle",
+        "{\"id\":ID,\"cost\":1,\"cost\":1}",
+        "cost",
+        "once",
+    ),
+    (
+        "settle",
+        "{\"id\":ID,\"attributes\":[]}",
+        "attributes",
+        "object",
+    ),
+    (
+        "settle",
+        "{\"id\":ID,\"attributes\":{\"tokens\":-1}}",
+        "attributes.tokens",
+        "from 0",
+    ),
+    (
+        "settle",
+        "{\"id\":ID,\"attributes\":{\"tokens\":\"many\"}}",
+        "attributes.tokens",
+        "whole",
+    ),
+    (
+        "settle",
+        "{\"id\":ID,\"attributes\":{\"tokens\":null}}",
+        "attributes.tokens",
+        "number",
+    ),
+    (
+        "settle",
+        "{\"id\":ID,\"cost\":1,\"peek\":true}",
+        "peek",
+        "`attributes`",
+    ),
+    (
+        "settle",
+        "{\"permit_id\":ID,\"cost\":1}",
+        "permit_id",
+        "`id`",
+    ),
+    ("refund", "", "body", "JSON object"),
+    ("refund", "nonsense", "body", "JSON object"),
+    ("refund", "7", "body", "JSON object"),
+    ("refund", "{\"id\":null}", "id", "string"),
+    ("refund", "{\"id\":ID,\"id\":ID}", "id", "once"),
+    ("refund", "{\"id\":ID,\"cost\":1}", "cost", "alone"),
+    (
+        "refund",
+        "{\"policy\":\"api\",\"id\":ID}",
+        "policy",
+        "alone",
+    ),
+    ("refund", "{\"cost\":-1}", "cost", "9007199254740992"),
+    ("refund", "{\"peek\":true}", "peek", "`peek`"),
+    ("refund", "{\"polcy\":\"api\"}", "polcy", "`policy`"),
+    (
+        "refund",
+        "{\"policy\":\"strict\"}",
+        "attributes.user",
+        "not empty",
+    ),
+    ("report", "{\"id\":ID}", "outcome", "\"failure\""),
+    (
+        "report",
+        "{\"id\":ID,\"outcome\":\"maybe\"}",
+        "outcome",
+        "\"success\"",
+    ),
+    (
+        "report",
+        "{\"id\":ID,\"outcome\":true}",
+        "outcome",
+        "\"success\"",
+    ),
+    ("report", "{\"outcome\":\"success\"}", "id", "`id`"),
+    (
+        "report",
+        "{\"id\":ID,\"outcome\":\"success\",\"cost\":1}",
+        "cost",
+        "`outcome`",
+    ),
+    ("release", "{}", "permit_id", "/v1/acquire"),
+    ("release", "{\"id\":ID}", "id", "`permit_id`"),
+    ("release", "{\"permit_id\":[]}", "permit_id", "string"),
+];
+
 #[tokio::test]
 async fn every_broken_body_of_an_action_is_told_its_field() {
     let tester = Tester::new();
     let id = tester.id_of("/v1/check", CHECK).await;
-    for (path, body, field, right) in [
-        ("settle", "", "body", "\"cost\""),
-        ("settle", "[]", "body", "JSON object"),
-        ("settle", "{\"id\":ID", "body", "JSON object"),
-        ("settle", "{\"cost\":1}", "id", "`id`"),
-        ("settle", "{\"id\":7,\"cost\":1}", "id", "string"),
-        ("settle", "{\"id\":ID}", "cost", "`attributes`"),
-        (
-            "settle",
-            "{\"id\":ID,\"attributes\":{}}",
-            "cost",
-            "`attributes`",
-        ),
-        (
-            "settle",
-            "{\"id\":ID,\"cost\":-1}",
-            "cost",
-            "9007199254740992",
-        ),
-        ("settle", "{\"id\":ID,\"cost\":1.5}", "cost", "whole number"),
-        (
-            "settle",
-            "{\"id\":ID,\"cost\":9007199254740993}",
-            "cost",
-            "9007199254740992",
-        ),
-        (
-            "settle",
-            "{\"id\":ID,\"cost\":1,\"cost\":1}",
-            "cost",
-            "once",
-        ),
-        (
-            "settle",
-            "{\"id\":ID,\"attributes\":[]}",
-            "attributes",
-            "object",
-        ),
-        (
-            "settle",
-            "{\"id\":ID,\"attributes\":{\"tokens\":-1}}",
-            "attributes.tokens",
-            "from 0",
-        ),
-        (
-            "settle",
-            "{\"id\":ID,\"attributes\":{\"tokens\":\"many\"}}",
-            "attributes.tokens",
-            "whole",
-        ),
-        (
-            "settle",
-            "{\"id\":ID,\"attributes\":{\"tokens\":null}}",
-            "attributes.tokens",
-            "number",
-        ),
-        (
-            "settle",
-            "{\"id\":ID,\"cost\":1,\"peek\":true}",
-            "peek",
-            "`attributes`",
-        ),
-        (
-            "settle",
-            "{\"permit_id\":ID,\"cost\":1}",
-            "permit_id",
-            "`id`",
-        ),
-        ("refund", "", "body", "JSON object"),
-        ("refund", "nonsense", "body", "JSON object"),
-        ("refund", "7", "body", "JSON object"),
-        ("refund", "{\"id\":null}", "id", "string"),
-        ("refund", "{\"id\":ID,\"id\":ID}", "id", "once"),
-        ("refund", "{\"id\":ID,\"cost\":1}", "cost", "alone"),
-        (
-            "refund",
-            "{\"policy\":\"api\",\"id\":ID}",
-            "policy",
-            "alone",
-        ),
-        ("refund", "{\"cost\":-1}", "cost", "9007199254740992"),
-        ("refund", "{\"peek\":true}", "peek", "`peek`"),
-        ("refund", "{\"polcy\":\"api\"}", "polcy", "`policy`"),
-        (
-            "refund",
-            "{\"policy\":\"strict\"}",
-            "attributes.user",
-            "not empty",
-        ),
-        ("report", "{\"id\":ID}", "outcome", "\"failure\""),
-        (
-            "report",
-            "{\"id\":ID,\"outcome\":\"maybe\"}",
-            "outcome",
-            "\"success\"",
-        ),
-        (
-            "report",
-            "{\"id\":ID,\"outcome\":true}",
-            "outcome",
-            "\"success\"",
-        ),
-        ("report", "{\"outcome\":\"success\"}", "id", "`id`"),
-        (
-            "report",
-            "{\"id\":ID,\"outcome\":\"success\",\"cost\":1}",
-            "cost",
-            "`outcome`",
-        ),
-        ("release", "{}", "permit_id", "/v1/acquire"),
-        ("release", "{\"id\":ID}", "id", "`permit_id`"),
-        ("release", "{\"permit_id\":[]}", "permit_id", "string"),
-    ] {
+    for (path, body, field, right) in BROKEN {
         let body = body.replace("ID", &format!("{id:?}"));
         let answer = tester.post(&format!("/v1/{path}"), body.clone()).await;
         assert_eq!(answer.status, 400, "{path} {body}: {}", answer.text);
