@@ -143,6 +143,7 @@ fn problem_of(act: Act, error: ActionError) -> Problem {
             Problem::of(StatusCode::CONFLICT, Fault::new(act.id(), wrong, right))
         }
         ActionError::Unknown => unknown(act, wrong),
+        ActionError::Unreachable => Problem::new(StatusCode::SERVICE_UNAVAILABLE, wrong),
         ActionError::Nothing { .. } => Fault::new(act.id(), wrong, act.needed()).into(),
     }
 }
