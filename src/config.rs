@@ -15,7 +15,12 @@ mod policy_file;
 mod raw;
 mod source;
 
-use std::time::Duration;
+use std::{
+    net::{IpAddr, Ipv4Addr, Ipv6Addr},
+    time::Duration,
+};
+
+use ipnet::IpNet;
 
 pub use self::{
     cluster_file::ClusterFile,
@@ -23,7 +28,7 @@ pub use self::{
     environment::Environment,
     error::{ConfigError, Mistake},
     node_file::{HttpSettings, LogFormat, LogSettings, NodeFile, QuicSettings, Secret},
-    policy_file::{HeadersByPolicy, PolicyFile},
+    policy_file::{Digest, PolicyFile, PolicySettings, PolicyText, Settings},
 };
 
 /// What holds where a file says nothing.
@@ -31,6 +36,10 @@ pub use self::{
 pub struct Defaults {
     /// Where HTTP listens.
     pub http_listen: &'static str,
+    /// The proxies that are believed whom they speak for: loopback.
+    pub trusted_proxies: [IpNet; 2],
+    /// The longest that a check may wait for its turn.
+    pub max_wait_ms: u64,
     /// Where QUIC listens.
     pub quic_listen: &'static str,
     /// Memory for counters, in MiB.
@@ -56,6 +65,11 @@ pub struct Defaults {
 /// The defaults of every setting.
 pub const DEFAULTS: Defaults = Defaults {
     http_listen: "127.0.0.1:7600",
+    trusted_proxies: [
+        IpNet::new_assert(IpAddr::V4(Ipv4Addr::new(127, 0, 0, 0)), 8),
+        IpNet::new_assert(IpAddr::V6(Ipv6Addr::LOCALHOST), 128),
+    ],
+    max_wait_ms: 5000,
     quic_listen: "127.0.0.1:7601",
     max_memory_mb: 256,
     weight: 1,

@@ -10,6 +10,7 @@ pub mod command;
 pub mod config;
 pub mod http_client;
 mod output;
+mod policy_watch;
 mod progress;
 mod telemetry;
 mod wiring;

@@ -3,6 +3,7 @@
 //! The only file that knows both sides. It translates and decides nothing.
 
 mod metrics;
+mod policies;
 
 use std::{
     pin::Pin,
@@ -21,8 +22,10 @@ use tollgate_limit::{
     LimitSpec, Nanos, Policies, Question, Receipt, Rule,
 };
 use tollgate_node::{Clock as _, MemberReport, Node};
+use tracing::{error, info};
 
-use crate::config::HeadersByPolicy;
+use self::policies::InForce;
+use crate::config::{ConfigError, PolicyFile, Settings};
 
 /// The status of a refusal through a proxy.
 const DENY_STATUS: u16 = 429;
@@ -31,15 +34,15 @@ const DENY_STATUS: u16 = 429;
 #[derive(Debug)]
 pub(crate) struct Edge {
     node: Arc<Node>,
-    headers: HeadersByPolicy,
+    policies: InForce,
     leaving: AtomicBool,
 }
 
 impl Edge {
-    pub(crate) fn new(node: Arc<Node>, headers: HeadersByPolicy) -> Self {
+    pub(crate) fn new(node: Arc<Node>, settings: Settings) -> Self {
         Self {
             node,
-            headers,
+            policies: InForce::new(settings),
             leaving: AtomicBool::new(false),
         }
     }
@@ -47,6 +50,28 @@ impl Edge {
     /// Answers `/readyz` with "leaving" from now on.
     pub(crate) fn leave(&self) {
         self.leaving.store(true, Ordering::Relaxed);
+    }
+
+    /// What keys are hashed with.
+    pub(crate) fn hash_key(&self) -> &HashKey {
+        &self.node.config().hash_key
+    }
+
+    /// Puts other policies in force; counters and tallies go on.
+    pub(crate) fn replace_policies(&self, file: PolicyFile) {
+        let old = self.node.policies().fingerprint();
+        let new = file.policies.fingerprint();
+        // A policy that is new is never answered with another's settings.
+        self.policies.replace(file.settings);
+        self.node.replace_policies(file.policies);
+        let (old, new) = (format!("{old:016x}"), format!("{new:016x}"));
+        info!(%old, %new, "new policies are in force");
+    }
+
+    /// Tells of policies that cannot be put in force.
+    pub(crate) fn reject_policies(&self, error: &ConfigError) {
+        self.policies.reject(error);
+        error!(%error, "the new policies are wrong: the last good ones stay in force");
     }
 
     /// The limit that a query names, and the query's attributes.
@@ -98,7 +123,7 @@ impl Checker for Edge {
 
     fn refund(&self, now: Nanos, question: &Question<'_>) -> Result<Acted, CheckError> {
         let refund = Arc::clone(&self.node).refund(now, question)?;
-        Ok(Box::pin(async move { Ok(refund.await) }))
+        Ok(Box::pin(refund))
     }
 
     fn policies(&self) -> Arc<Policies> {
@@ -110,7 +135,7 @@ impl Checker for Edge {
     }
 
     fn headers(&self, policy: &str) -> HeaderFamilies {
-        self.headers.get(policy).copied().unwrap_or_default()
+        self.policies.settings_of(policy).headers
     }
 }
 
@@ -121,7 +146,7 @@ impl Operator for Edge {
             this: self.node.config().node.clone(),
             placement: report.placement,
             policies: report.policies,
-            policies_error: None,
+            policies_error: self.policies.rejection(),
             switches: Switches::default(),
             members: report.members.iter().map(member_view).collect(),
         }
@@ -163,7 +188,10 @@ impl Operator for Edge {
     }
 
     fn metrics(&self) -> MetricsSnapshot {
-        metrics::snapshot(&self.node)
+        MetricsSnapshot {
+            policies: self.policies.metrics(),
+            ..metrics::snapshot(&self.node)
+        }
     }
 }
 
@@ -182,7 +210,7 @@ fn counter_key(limit: &Limit, query: CounterQuery) -> Result<(KeyHash, Rule), Co
             attribute: attribute.clone(),
         });
     }
-    let unlimited = || CounterError::UnknownLimit {
+    let unlimited = || CounterError::Unlimited {
         name: limit.name().to_owned(),
     };
     // All key attributes have a value, so there is a key.

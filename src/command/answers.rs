@@ -62,6 +62,8 @@ pub(super) struct ClusterAnswer {
     pub(super) this: String,
     pub(super) placement: String,
     pub(super) policies: String,
+    #[serde(default)]
+    pub(super) policies_error: Option<String>,
     pub(super) members: Vec<MemberAnswer>,
 }
 

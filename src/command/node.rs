@@ -23,7 +23,8 @@ use self::{http_threads::HttpThreads, stop::Stop};
 use super::{Exit, Failure};
 use crate::{
     arguments::NodeArguments,
-    config::{DataDir, DataDirError, Environment, HeadersByPolicy, NodeFile},
+    config::{DataDir, DataDirError, Environment, NodeFile, Settings},
+    policy_watch::PolicyWatch,
     telemetry,
     wiring::Edge,
 };
@@ -55,7 +56,7 @@ struct Plan {
     file: NodeFile,
     config: NodeConfig,
     credentials: Credentials,
-    headers: HeadersByPolicy,
+    settings: Settings,
     seed: u64,
 }
 
@@ -92,7 +93,7 @@ impl Plan {
         };
         Ok(Self {
             credentials: credentials.map_err(|error| Failure::Usage(error.to_string()))?,
-            headers: std::mem::take(&mut file.policies.headers),
+            settings: std::mem::take(&mut file.policies.settings),
             file,
             config,
             seed,
@@ -111,13 +112,15 @@ async fn run_node(plan: Plan, data: DataDir, until_stdin_ends: bool) -> Result<E
         let source = std::error::Error::source(&error).map(ToString::to_string);
         failed(&format_args!("{error}: {}", source.unwrap_or_default()))
     })?;
+    let digest = plan.file.policies.digest;
     let policies = Arc::new(plan.file.policies.policies);
     let name = plan.config.node.clone();
     let node = Node::start(plan.config, plan.credentials, policies, surroundings);
     let node = node.map_err(|error| failed(&error))?;
     info!(node_id = %name, cluster = %plan.file.cluster.name, http = %http_address,
         quic = %plan.file.quic.listen, seed = plan.seed, "the node has started");
-    let edge = Arc::new(Edge::new(Arc::clone(&node), plan.headers));
+    let edge = Arc::new(Edge::new(Arc::clone(&node), plan.settings));
+    let _watch = PolicyWatch::start(plan.file.policies_path, digest, Arc::clone(&edge))?;
     let config = HttpConfig {
         token: plan.file.http.token,
         ..HttpConfig::default()

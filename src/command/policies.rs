@@ -1,16 +1,16 @@
-//! `tollgate policies check`: whether a file is valid, and which limits match.
+//! `tollgate policies check`: whether a file is valid, and how its limits meet a request.
 
-use tollgate_limit::{Attributes, HashKey, Limit, Policies};
+mod meeting;
+mod words;
 
+use tollgate_limit::{Attributes, HashKey, Policies, Policy};
+
+use self::meeting::Meeting;
 use super::{Exit, Failure};
-use crate::{
-    arguments::PoliciesCheckArguments,
-    config::PolicyFile,
-    output::{self, Table},
-};
+use crate::{arguments::PoliciesCheckArguments, config::PolicyFile, output};
 
 pub(super) fn check(arguments: &PoliciesCheckArguments) -> Result<Exit, Failure> {
-    // Which limits match does not depend on how keys are hashed.
+    // How limits meet a request does not depend on how keys are hashed.
     let file = PolicyFile::load(&arguments.file, &HashKey::new([0; 16]))?;
     let mut attributes = Attributes::new();
     for (name, value) in &arguments.attributes {
@@ -18,7 +18,10 @@ pub(super) fn check(arguments: &PoliciesCheckArguments) -> Result<Exit, Failure>
         added.map_err(|error| Failure::Usage(error.to_string()))?;
     }
     let policies = sorted(&file.policies);
-    let limits: usize = policies.iter().map(|(_, limits)| limits.len()).sum();
+    let limits: usize = policies
+        .iter()
+        .map(|(_, policy)| policy.limits().len())
+        .sum();
     let path = arguments.file.display();
     if limits == 0 {
         output::line(format_args!(
@@ -30,41 +33,20 @@ pub(super) fn check(arguments: &PoliciesCheckArguments) -> Result<Exit, Failure>
         "{path}: valid, {limits} limits in {} policies",
         policies.len()
     ))?;
-    if !arguments.attributes.is_empty() {
-        output::line(table(&policies, &attributes))?;
+    if attributes.iter().next().is_none() {
+        return Ok(Exit::Done);
+    }
+    for (name, policy) in policies {
+        for limit in policy.limits() {
+            let meeting = Meeting::of(policy, limit, &attributes);
+            output::line(format_args!("{name}/{}: {meeting}", limit.name()))?;
+        }
     }
     Ok(Exit::Done)
 }
 
-fn sorted(policies: &Policies) -> Vec<(&str, Vec<&Limit>)> {
-    let mut sorted: Vec<_> = policies
-        .iter()
-        .map(|(name, policy)| (name, policy.limits().iter().map(AsRef::as_ref).collect()))
-        .collect();
+fn sorted(policies: &Policies) -> Vec<(&str, &Policy)> {
+    let mut sorted: Vec<_> = policies.iter().collect();
     sorted.sort_unstable_by_key(|(name, _)| *name);
     sorted
-}
-
-fn table(policies: &[(&str, Vec<&Limit>)], attributes: &Attributes<'_>) -> Table {
-    let mut table = Table::default();
-    table.row(["policy", "limit", "applies", "because"]);
-    for (policy, limits) in policies {
-        for limit in limits {
-            let (applies, because) = verdict(limit, attributes);
-            table.row([*policy, limit.name(), applies, &because]);
-        }
-    }
-    table
-}
-
-fn verdict(limit: &Limit, attributes: &Attributes<'_>) -> (&'static str, String) {
-    if !limit.matches(attributes) {
-        return ("no", "it does not match".to_owned());
-    }
-    match limit.key_of(attributes) {
-        Ok(Some(_)) if limit.key().is_empty() => ("yes", "one counter for all".to_owned()),
-        Ok(Some(_)) => ("yes", format!("counts by {}", limit.key().join(", "))),
-        Ok(None) => ("no", "a key attribute is absent".to_owned()),
-        Err(error) => ("error", error.to_string()),
-    }
 }

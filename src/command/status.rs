@@ -42,6 +42,12 @@ pub(super) async fn run(arguments: StatusArguments) -> Result<Exit, Failure> {
         cluster.policies
     ))?;
     output::line(members(&cluster))?;
+    if let Some(error) = &cluster.policies_error {
+        output::line(format_args!(
+            "\nthe newest policies of {} are not in force: {error}",
+            cluster.this
+        ))?;
+    }
     let others = cluster.with_other_policies();
     if !others.is_empty() {
         output::line(format_args!(

@@ -9,6 +9,7 @@ use std::{
     time::Duration,
 };
 
+use ipnet::IpNet;
 use tollgate_api::Token;
 use tollgate_limit::NodeId;
 use tollgate_node::{Clients, InlineLimits, Seed, Timeouts};
@@ -31,6 +32,8 @@ pub struct NodeFile {
     pub cluster: ClusterFile,
     /// `policies.toml`.
     pub policies: PolicyFile,
+    /// Where that was read from.
+    pub policies_path: PathBuf,
     /// Where other members may be found.
     pub seeds: Vec<Seed>,
     /// Share of slots relative to other members'.
@@ -58,6 +61,10 @@ pub struct HttpSettings {
     pub advertise: SocketAddr,
     /// Opens the operators' calls.
     pub token: Option<Token>,
+    /// The networks of the proxies that are believed whom they speak for.
+    pub trusted_proxies: Vec<IpNet>,
+    /// The longest that a check may wait for its turn, `?wait=true`.
+    pub max_wait: Duration,
 }
 
 /// The QUIC port, and what this node proves itself with.
@@ -117,8 +124,8 @@ impl NodeFile {
             source.resolve(path.map_or(default, String::as_str))
         };
         let cluster = ClusterFile::load(&or(raw.cluster.as_ref(), DEFAULTS.cluster_file))?;
-        let policy_path = or(raw.policies.as_ref(), DEFAULTS.policy_file);
-        let policies = PolicyFile::load(&policy_path, &cluster.hash_key)?;
+        let policies_path = or(raw.policies.as_ref(), DEFAULTS.policy_file);
+        let policies = PolicyFile::load(&policies_path, &cluster.hash_key)?;
         let quic = quic_settings(&source, &raw)?;
         let http = parts::http_settings(&source, &raw, quic.advertise)?;
         let node_id = match &environment.node_id {
@@ -134,6 +141,7 @@ impl NodeFile {
             data_dir: or(raw.data_dir.as_ref(), DEFAULTS.data_dir),
             cluster,
             policies,
+            policies_path,
             seeds: parts::seeds(&source, &raw.seeds)?,
             weight: parts::weight(&source, raw.weight.as_ref())?,
             max_memory_bytes: parts::max_memory_bytes(&source, raw.max_memory_mb.as_ref())?,

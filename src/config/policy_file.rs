@@ -1,74 +1,80 @@
 //! `policies.toml`: which limits there are.
 //!
 //! Knows the file's form only; what a limit may be is for `tollgate-limit` to say, whose words are
-//! shown at the place in the file that they are about.
+//! shown at the place in the file that they are about. Invariant: a file is taken as a whole or not.
 
-use std::{
-    collections::{BTreeMap, HashMap},
-    ops::Range,
-    path::Path,
-};
+mod algorithm;
+mod raw_limit;
+mod settings;
+mod terms;
 
-use serde::Deserialize;
-use tollgate_api::{Family, HeaderFamilies};
+use std::{collections::HashMap, ops::Range, path::Path};
+
 use tollgate_limit::{
-    AlgorithmSpec, CostSource, Counted, DEFAULT_IPV6_PREFIX, DEFAULT_POLICY, DEFAULT_SLICES,
-    Fallback, HashKey, Limit, LimitNumber, LimitSpec, Policies, PolicyError,
+    DEFAULT_POLICY, HashKey, KeyHash, KeyHasher, Limit, LimitNumber, LimitSpec, Policies,
+    PolicyError,
 };
 use toml::Spanned;
 
-use super::{
-    error::ConfigError,
-    raw::{Span, Texts, Whole},
-    source::Source,
-};
-
-/// Header families by policy; a policy that is absent has the default ones.
-pub type HeadersByPolicy = HashMap<String, HeaderFamilies>;
+use self::raw_limit::{Places, RawFile, RawLimit};
+pub use self::settings::{PolicySettings, Settings};
+use super::{error::ConfigError, source::Source};
 
 /// The validated `policies.toml`.
 #[derive(Debug)]
 pub struct PolicyFile {
     /// The compiled policies.
     pub policies: Policies,
-    /// The header families of the policies that name some.
-    pub headers: HeadersByPolicy,
+    /// What the policies say beside their limits.
+    pub settings: Settings,
+    /// What it was compiled from.
+    pub digest: Digest,
 }
 
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RawFile {
-    #[serde(default)]
-    policy: Vec<RawPolicy>,
-    #[serde(default)]
-    limit: Vec<Spanned<RawLimit>>,
-}
+/// A hash of a file's bytes: equal for equal files of one build.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Digest(KeyHash);
 
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RawPolicy {
-    name: Spanned<String>,
-    headers: Option<Vec<Spanned<String>>>,
-}
+/// The file as it was read at one moment, not compiled yet.
+#[derive(Clone, Debug)]
+pub struct PolicyText(Source);
 
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RawLimit {
-    policy: Option<Spanned<String>>,
-    name: Spanned<String>,
-    #[serde(rename = "match", default)]
-    matches: BTreeMap<String, Texts>,
-    #[serde(default)]
-    key: Option<Spanned<Vec<String>>>,
-    algorithm: Option<Spanned<String>>,
-    limit: Spanned<Whole>,
-    window: Spanned<Span>,
-    slices: Option<Spanned<Whole>>,
-    hard: Option<Spanned<bool>>,
-    fallback: Option<Spanned<String>>,
-    share: Option<Spanned<String>>,
-    #[serde(default)]
-    required: bool,
+impl PolicyText {
+    /// Reads the file.
+    ///
+    /// # Errors
+    /// [`ConfigError`]: it is not there, not UTF-8 or too long. The operator's fault.
+    pub fn read(file: &Path) -> Result<Self, ConfigError> {
+        Source::read(file).map(Self)
+    }
+
+    /// What tells it from other texts.
+    #[must_use]
+    pub fn digest(&self) -> Digest {
+        let mut hasher = KeyHasher::new(&HashKey::new(*b"a file's content"));
+        hasher.part(self.0.text().as_bytes());
+        Digest(hasher.finish())
+    }
+
+    /// Compiles it.
+    ///
+    /// # Errors
+    /// [`ConfigError`]: the operator's fault.
+    pub fn compile(&self, hash_key: &HashKey) -> Result<PolicyFile, ConfigError> {
+        let source = &self.0;
+        let raw: RawFile = source.parse().map_err(with_form)?;
+        let mut policies = Policies::new();
+        let mut lines = HashMap::new();
+        for limit in raw.limit {
+            add_limit(source, limit, hash_key, &mut policies, &mut lines)?;
+        }
+        let settings = Settings::compile(source, raw.policy, &policies)?;
+        Ok(PolicyFile {
+            policies,
+            settings,
+            digest: self.digest(),
+        })
+    }
 }
 
 impl PolicyFile {
@@ -77,7 +83,7 @@ impl PolicyFile {
     /// # Errors
     /// [`ConfigError`]: the operator's fault.
     pub fn load(file: &Path, hash_key: &HashKey) -> Result<Self, ConfigError> {
-        Self::compile(&Source::read(file)?, hash_key)
+        PolicyText::read(file)?.compile(hash_key)
     }
 
     /// Compiles a text that stands for a file.
@@ -85,20 +91,33 @@ impl PolicyFile {
     /// # Errors
     /// [`ConfigError`]: the writer's fault.
     pub fn parse(file: &Path, text: &str, hash_key: &HashKey) -> Result<Self, ConfigError> {
-        Self::compile(&Source::new(file, text), hash_key)
-    }
-
-    fn compile(source: &Source, hash_key: &HashKey) -> Result<Self, ConfigError> {
-        let raw: RawFile = source.parse()?;
-        let mut policies = Policies::new();
-        let mut lines = HashMap::new();
-        for limit in raw.limit {
-            add_limit(source, limit, hash_key, &mut policies, &mut lines)?;
-        }
-        let headers = headers_of(source, raw.policy, &policies)?;
-        Ok(Self { policies, headers })
+        PolicyText(Source::new(file, text)).compile(hash_key)
     }
 }
+
+/// Adds what a field looks like to the word that it is missing.
+fn with_form(error: ConfigError) -> ConfigError {
+    let ConfigError::Mistake(mut mistake) = error else {
+        return error;
+    };
+    let missing = mistake.wrong.strip_prefix("missing field `");
+    let missing = missing.and_then(|rest| rest.strip_suffix('`'));
+    let form = FORMS.iter().find(|(name, _)| Some(*name) == missing);
+    if let Some((_, form)) = form {
+        (*form).clone_into(&mut mistake.right);
+    }
+    ConfigError::Mistake(mistake)
+}
+
+/// The fields that must be there, and what they look like.
+const FORMS: [(&str, &str); 6] = [
+    ("name", "write name = \"per-ip\""),
+    ("by", "write by = \"plan\", the name of an attribute"),
+    ("values", "write values of that attribute"),
+    ("default", "write default = 60, for all other values"),
+    ("share", "write share = 0.2, what is kept for these values"),
+    ("for", "write for = \"1h\""),
+];
 
 fn add_limit(
     source: &Source,
@@ -109,33 +128,45 @@ fn add_limit(
 ) -> Result<(), ConfigError> {
     let table = raw.span();
     let raw = raw.into_inner();
-    let spans = LimitSpans::of(&raw, table);
+    let places = Places::of(&raw, table);
     let policy = raw
         .policy
         .as_ref()
         .map_or(DEFAULT_POLICY, |name| name.get_ref());
-    check_policy_name(source, policy, spans.policy.clone())?;
+    check_policy_name(source, policy, places.place("policy"))?;
     let policy = policy.to_owned();
     let name = raw.name.get_ref().clone();
-    let spec = spec_of(source, raw)?;
+    let spec = spec_of(source, &places, raw)?;
     let limit = Limit::new(&policy, spec, hash_key)
-        .map_err(|error| source.spec_mistake(spans.field(&error.field), error))?;
+        .map_err(|error| source.spec_mistake(places.place(&error.field), error))?;
+    let at = places.place("name");
     policies.add(&policy, limit).map_err(|error| {
         let first = lines.get(&(policy.clone(), name.clone())).copied();
         let right = match (error, first) {
             (PolicyError::NameTwice, Some(line)) => format!("the first is in line {line}"),
             (PolicyError::NameTwice | PolicyError::TooManyLimits, _) => String::new(),
         };
-        source.mistake(&spans.name, "name", error.to_string(), right)
+        source.mistake(at, "name", error.to_string(), right)
     })?;
-    lines.insert((policy, name), source.line_of(&spans.name));
+    lines.insert((policy, name), source.line_of(at));
     Ok(())
 }
 
-fn spec_of(source: &Source, raw: RawLimit) -> Result<LimitSpec, ConfigError> {
-    check_algorithm(source, raw.algorithm.as_ref())?;
+fn spec_of(source: &Source, places: &Places, raw: RawLimit) -> Result<LimitSpec, ConfigError> {
+    let limit = terms::number_of(source, places, &raw)?;
+    let unlimited = limit == LimitNumber::Unlimited;
     Ok(LimitSpec {
-        fallback: fallback_of(source, raw.fallback.as_ref(), raw.share.as_ref())?,
+        algorithm: algorithm::algorithm_of(source, places, &raw, unlimited)?,
+        ipv6_prefix: terms::ipv6_prefix_of(source, &raw)?,
+        fallback: terms::fallback_of(source, raw.fallback.as_ref(), raw.share.as_ref())?,
+        cost: terms::cost_of(raw.cost.as_ref()),
+        count: terms::counted_of(source, raw.count.as_ref())?,
+        ban: raw.ban.as_ref().map(|ban| terms::ban_of(ban.get_ref())),
+        set_aside: raw
+            .set_aside
+            .as_ref()
+            .map(|share| terms::set_aside_of(share.get_ref())),
+        limit,
         name: raw.name.into_inner(),
         matches: raw
             .matches
@@ -143,187 +174,16 @@ fn spec_of(source: &Source, raw: RawLimit) -> Result<LimitSpec, ConfigError> {
             .map(|(name, texts)| (name, texts.0))
             .collect(),
         key: raw.key.map(Spanned::into_inner).unwrap_or_default(),
-        limit: LimitNumber::One(raw.limit.get_ref().0),
-        algorithm: AlgorithmSpec::SlidingWindow {
-            window: raw.window.get_ref().0,
-            slices: raw
-                .slices
-                .map_or(DEFAULT_SLICES, |slices| slices.get_ref().0),
-            hard: raw.hard.is_some_and(Spanned::into_inner),
-        },
         required: raw.required,
-        ipv6_prefix: DEFAULT_IPV6_PREFIX,
-        cost: CostSource::Request,
-        count: Counted::Requests,
-        ban: None,
-        set_aside: None,
-        shadow: false,
+        shadow: raw.shadow,
     })
 }
 
-/// Algorithms that the design names and that this version does not have.
-const LATER_ALGORITHMS: [&str; 5] = [
-    "sliding-log",
-    "fixed-window",
-    "token-bucket",
-    "leaky-bucket",
-    "concurrency",
-];
-
-fn check_algorithm(source: &Source, raw: Option<&Spanned<String>>) -> Result<(), ConfigError> {
-    let Some(algorithm) = raw.filter(|name| name.get_ref() != "sliding-window") else {
-        return Ok(());
-    };
-    let name = algorithm.get_ref();
-    let wrong = if LATER_ALGORITHMS.contains(&name.as_str()) {
-        format!("{name:?} is not available in this version")
-    } else {
-        format!("{name:?} is not an algorithm")
-    };
-    let right = "write \"sliding-window\", or leave it out";
-    Err(source.mistake(&algorithm.span(), "algorithm", wrong, right))
-}
-
-fn fallback_of(
-    source: &Source,
-    fallback: Option<&Spanned<String>>,
-    share: Option<&Spanned<String>>,
-) -> Result<Fallback, ConfigError> {
-    let kind = match fallback.map(|text| (text.get_ref().as_str(), text.span())) {
-        None | Some(("local", _)) => Fallback::LocalFull,
-        Some(("allow", _)) => Fallback::Allow,
-        Some(("deny", _)) => Fallback::Deny,
-        Some((other, span)) => {
-            let wrong = format!("{other:?} is not a fallback");
-            let right = "write \"local\", \"allow\" or \"deny\"";
-            return Err(source.mistake(&span, "fallback", wrong, right));
-        }
-    };
-    let Some((share, span)) = share.map(|text| (text.get_ref().as_str(), text.span())) else {
-        return Ok(kind);
-    };
-    if kind != Fallback::LocalFull {
-        let right = "write fallback = \"local\", or leave share out";
-        return Err(source.mistake(&span, "share", "is only for the local fallback", right));
-    }
-    match share {
-        "full" => Ok(Fallback::LocalFull),
-        "fair" => Ok(Fallback::LocalFair),
-        other => {
-            let wrong = format!("{other:?} is not a share");
-            Err(source.mistake(&span, "share", wrong, "write \"full\" or \"fair\""))
-        }
-    }
-}
-
-fn headers_of(
-    source: &Source,
-    raw: Vec<RawPolicy>,
-    policies: &Policies,
-) -> Result<HeadersByPolicy, ConfigError> {
-    let mut headers = HashMap::new();
-    for policy in raw {
-        let (name, span) = (policy.name.get_ref().clone(), policy.name.span());
-        if policies.policy(&name).is_none() {
-            let right = "give it a [[limit]] with this policy, or remove it";
-            return Err(source.mistake(
-                &span,
-                "name",
-                format!("policy {name:?} has no limit"),
-                right,
-            ));
-        }
-        let families = families_of(source, policy.headers)?;
-        if headers.insert(name.clone(), families).is_some() {
-            let right = "write one [[policy]] for each";
-            return Err(source.mistake(
-                &span,
-                "name",
-                format!("policy {name:?} stands twice"),
-                right,
-            ));
-        }
-    }
-    Ok(headers)
-}
-
-fn families_of(
-    source: &Source,
-    raw: Option<Vec<Spanned<String>>>,
-) -> Result<HeaderFamilies, ConfigError> {
-    let Some(names) = raw else {
-        return Ok(HeaderFamilies::default());
-    };
-    let alone = names.len() == 1;
-    let mut families = HeaderFamilies::NONE;
-    for name in names {
-        if alone && name.get_ref() == "none" {
-            break;
-        }
-        let Some(family) = Family::from_name(name.get_ref()) else {
-            let wrong = format!(
-                "{:?} is not a family of headers in this version",
-                name.get_ref()
-            );
-            let right = "write \"x-ratelimit\", one of \"draft-6\", \"draft-7\" and \"draft-10\", or \"none\" alone";
-            return Err(source.mistake(&name.span(), "headers", wrong, right));
-        };
-        families = families.with(family).map_err(|error| {
-            let right = "write one of \"draft-6\", \"draft-7\" and \"draft-10\"";
-            source.mistake(&name.span(), "headers", error.to_string(), right)
-        })?;
-    }
-    Ok(families)
-}
-
-fn check_policy_name(source: &Source, name: &str, span: Range<usize>) -> Result<(), ConfigError> {
+fn check_policy_name(source: &Source, name: &str, span: &Range<usize>) -> Result<(), ConfigError> {
     let legal = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
     if (1..=64).contains(&name.len()) && name.bytes().all(legal) {
         return Ok(());
     }
     let right = "1 to 64 characters of A-Z, a-z, 0-9, '.', '_' and '-'";
-    Err(source.mistake(&span, "policy", format!("{name:?} is not a name"), right))
-}
-
-/// Where the fields of a limit stand; those that are absent, where the table starts.
-#[derive(Debug)]
-struct LimitSpans {
-    table: Range<usize>,
-    policy: Range<usize>,
-    name: Range<usize>,
-    key: Range<usize>,
-    limit: Range<usize>,
-    window: Range<usize>,
-    slices: Range<usize>,
-    hard: Range<usize>,
-}
-
-impl LimitSpans {
-    fn of(raw: &RawLimit, table: Range<usize>) -> Self {
-        fn span<T>(field: Option<&Spanned<T>>, table: &Range<usize>) -> Range<usize> {
-            field.map_or_else(|| table.clone(), Spanned::span)
-        }
-        Self {
-            policy: span(raw.policy.as_ref(), &table),
-            name: raw.name.span(),
-            key: span(raw.key.as_ref(), &table),
-            limit: raw.limit.span(),
-            window: raw.window.span(),
-            slices: span(raw.slices.as_ref(), &table),
-            hard: span(raw.hard.as_ref(), &table),
-            table,
-        }
-    }
-
-    fn field(&self, name: &str) -> &Range<usize> {
-        match name {
-            "name" => &self.name,
-            "key" => &self.key,
-            "limit" => &self.limit,
-            "window" => &self.window,
-            "slices" => &self.slices,
-            "hard" => &self.hard,
-            _ => &self.table,
-        }
-    }
+    Err(source.mistake(span, "policy", format!("{name:?} is not a name"), right))
 }

@@ -6,7 +6,7 @@ use std::fmt;
 
 use serde::{
     Deserialize, Deserializer,
-    de::{Error as _, SeqAccess, Visitor},
+    de::{Error as _, Expected, SeqAccess, Unexpected, Visitor},
 };
 use tollgate_api::duration;
 use tollgate_limit::{MAX_UNITS, Nanos};
@@ -31,21 +31,20 @@ impl Visitor<'_> for WholeVisitor {
     }
 
     fn visit_i64<E: serde::de::Error>(self, value: i64) -> Result<Whole, E> {
-        match u64::try_from(value) {
-            Ok(number) => self.visit_u64(number),
-            Err(_) => Err(E::invalid_value(
-                serde::de::Unexpected::Signed(value),
-                &self,
-            )),
-        }
+        Whole::from_signed(value, &self)
     }
+}
 
-    fn visit_u64<E: serde::de::Error>(self, value: u64) -> Result<Whole, E> {
-        if value > MAX_UNITS {
-            let unexpected = serde::de::Unexpected::Unsigned(value);
-            return Err(E::invalid_value(unexpected, &self));
-        }
-        Ok(Whole(value))
+impl Whole {
+    /// The number, or that it is not what was expected.
+    pub(super) fn from_signed<E: serde::de::Error>(
+        value: i64,
+        expected: &dyn Expected,
+    ) -> Result<Self, E> {
+        let number = u64::try_from(value).ok();
+        let number = number.filter(|number| *number <= MAX_UNITS);
+        let wrong = || E::invalid_value(Unexpected::Signed(value), expected);
+        number.map(Self).ok_or_else(wrong)
     }
 }
 
@@ -75,7 +74,39 @@ impl Visitor<'_> for SpanVisitor {
     }
 }
 
-/// One text or a list of texts.
+/// A number with or without a fraction.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Factor(pub(super) f64);
+
+impl<'de> Deserialize<'de> for Factor {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(FactorVisitor)
+    }
+}
+
+struct FactorVisitor;
+
+impl Visitor<'_> for FactorVisitor {
+    type Value = Factor;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a number such as 2 or 0.2")
+    }
+
+    fn visit_i64<E: serde::de::Error>(self, value: i64) -> Result<Factor, E> {
+        // No factor of ours reaches what 32 bits do not hold.
+        let small = i32::try_from(value);
+        small
+            .map(|value| Factor(value.into()))
+            .map_err(|_large| E::invalid_value(Unexpected::Signed(value), &self))
+    }
+
+    fn visit_f64<E: serde::de::Error>(self, value: f64) -> Result<Factor, E> {
+        Ok(Factor(value))
+    }
+}
+
+/// One value of an attribute or a list of them, as the texts that checks bring.
 #[derive(Clone, Debug)]
 pub(super) struct Texts(pub(super) Vec<String>);
 
@@ -91,23 +122,92 @@ impl<'de> Visitor<'de> for TextsVisitor {
     type Value = Texts;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a pattern such as \"/v1/*\", or a list of patterns")
+        f.write_str("a text such as \"/v1/*\", a number, true or false, or a list of these")
     }
 
     fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Texts, E> {
-        Ok(Texts(vec![text.to_owned()]))
+        TextVisitor.visit_str(text).map(only)
+    }
+
+    fn visit_bool<E: serde::de::Error>(self, truth: bool) -> Result<Texts, E> {
+        TextVisitor.visit_bool(truth).map(only)
+    }
+
+    fn visit_i64<E: serde::de::Error>(self, number: i64) -> Result<Texts, E> {
+        TextVisitor.visit_i64(number).map(only)
+    }
+
+    fn visit_f64<E: serde::de::Error>(self, number: f64) -> Result<Texts, E> {
+        TextVisitor.visit_f64(number).map(only)
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Texts, A::Error> {
         let mut texts = Vec::new();
-        while let Some(text) = list.next_element::<String>()? {
+        while let Some(Text(text)) = list.next_element()? {
             texts.push(text);
         }
         if texts.is_empty() {
             return Err(A::Error::custom(
-                "an empty list matches nothing; name one pattern at least",
+                "an empty list matches nothing; name one value at least",
             ));
         }
         Ok(Texts(texts))
     }
 }
+
+fn only(Text(text): Text) -> Texts {
+    Texts(vec![text])
+}
+
+/// One value of an attribute.
+struct Text(String);
+
+impl<'de> Deserialize<'de> for Text {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(TextVisitor)
+    }
+}
+
+struct TextVisitor;
+
+impl Visitor<'_> for TextVisitor {
+    type Value = Text;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a text such as \"/v1/*\", a number, true or false")
+    }
+
+    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Text, E> {
+        if text.is_empty() {
+            return Err(E::custom(
+                "an empty text matches nothing, since an empty attribute is an absent one; write \
+                 \"*\" for any value",
+            ));
+        }
+        Ok(Text(text.to_owned()))
+    }
+
+    fn visit_bool<E: serde::de::Error>(self, truth: bool) -> Result<Text, E> {
+        Ok(Text(truth.to_string()))
+    }
+
+    fn visit_i64<E: serde::de::Error>(self, number: i64) -> Result<Text, E> {
+        Ok(Text(number.to_string()))
+    }
+
+    // As the numbers of checks: 1.0 is `1`, and beyond 2^53 a number is not the one that was written.
+    fn visit_f64<E: serde::de::Error>(self, number: f64) -> Result<Text, E> {
+        if number.abs() >= EXACT || number.is_nan() {
+            return Err(E::custom(format!(
+                "{number:e} is not exact; write a number below 2^53, or a text"
+            )));
+        }
+        Ok(Text(match number {
+            0.0 => "0".to_owned(),
+            number => number.to_string(),
+        }))
+    }
+}
+
+/// From here on, 2^53, a fraction cannot tell all whole numbers apart.
+const EXACT: f64 = 9_007_199_254_740_992.0;

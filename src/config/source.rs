@@ -40,6 +40,11 @@ impl Source {
         Ok(Self::new(file, read_text(file)?))
     }
 
+    /// What the file says.
+    pub(super) fn text(&self) -> &str {
+        &self.text
+    }
+
     /// The path of a file that this one names, relative to its own folder.
     pub(super) fn resolve(&self, path: &str) -> PathBuf {
         match self.file.parent() {

@@ -2,7 +2,7 @@
 
 use tollgate_api::{
     Breaker, LatencyHistogram, LimitMetrics, MetricsSnapshot, OwnerMetrics, PeerMetrics,
-    StoreMetrics,
+    PolicyMetrics, StoreMetrics,
 };
 use tollgate_limit::StoreStats;
 use tollgate_node::{LATENCY_BOUNDS_MICROS, LatencyReading, MemberReport, Node, PeerReport};
@@ -29,6 +29,8 @@ pub(super) fn snapshot(node: &Node) -> MetricsSnapshot {
         local_shares: report.local_shares,
         pauses: report.pauses,
         peers: report.peers.into_iter().map(peer).collect(),
+        // Kept by those that know of files.
+        policies: PolicyMetrics::default(),
         version: env!("CARGO_PKG_VERSION"),
     }
 }

@@ -145,29 +145,123 @@ fn policies_check_says_that_there_is_no_limit() {
     assert!(told.contains("nothing is limited"), "{told}");
 }
 
-#[test]
-fn policies_check_says_which_limits_match() {
-    let sample = concat!(env!("CARGO_MANIFEST_DIR"), "/cluster-config/policies.toml");
-    let output = run(&[
-        "policies",
-        "check",
-        sample,
-        "api_key=k1",
-        "plan=free",
-        "path=/v1/search",
-    ]);
-    let table = text(&output.stdout);
+/// What `policies check` says of each limit of a file, for such a request.
+fn policies_check(file: &str, attributes: &[&str]) -> String {
+    let output = run(&[&["policies", "check", file], attributes].concat());
     assert!(output.status.success(), "{}", text(&output.stderr));
-    let row = |name: &str| {
-        table
-            .lines()
-            .find(|line| line.contains(name))
-            .unwrap()
-            .to_owned()
-    };
-    assert!(row("per-key").contains("counts by api_key"), "{table}");
+    text(&output.stdout)
+}
+
+#[test]
+fn policies_check_says_how_each_limit_meets_a_request() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("policies.toml").display().to_string();
+    fs::write(&file, POLICIES).unwrap();
+    let told = policies_check(
+        &file,
+        &["plan=free", "ip=2001:db8::7", "tokens=30", "user=u"],
+    );
+    for line in [
+        "api/tiers: applies: 60 per 1m, sliding-window, 10 slices, 12 of it set aside for others; \
+         cost: that of the request, else 1; counter: ip=2001:db8::/64",
+        "api/tokens: applies: 100 per month in Europe/Berlin, fixed-window; cost: 30 from tokens; \
+         counter: one for all",
+        "api/bad-logins: applies: 5 per 15m, sliding-log, bans for 1h, then 1.5 times as long, up to 1d, \
+         shadow: never refuses, counts failures; cost: that of the request, else 1; counter: user=u",
+        "api/open: applies: 3 at once, concurrency, each for 30s at most, asked by acquire alone, without \
+         its owner: deny; cost: that of the request, else 1; counter: user=u",
+        "api/staff: passed by: plan=free does not match",
+        "api/partners: passed by: partner is absent, so that it does not match",
+    ] {
+        assert!(told.contains(&format!("{line}\n")), "no {line}:\n{told}");
+    }
+    let told = policies_check(
+        &file,
+        &["plan=pro", "priority=1", "tokens=0", "ip=192.0.2.1:80"],
+    );
+    for line in [
+        "api/tiers: passed by: its tier is unlimited",
+        "cost: 0: admitted, not counted; counter: one for all",
+        "api/bad-logins: refuses the check as faulty: limit `bad-logins` requires attribute `user`",
+        "api/open: passed by: key attribute user is absent",
+    ] {
+        assert!(told.contains(&format!("{line}\n")), "no {line}:\n{told}");
+    }
+    let told = policies_check(
+        &file,
+        &["plan=other", "priority=1", "ip=192.0.2.1:80", "tokens=x"],
+    );
+    for line in [
+        "api/tiers: applies: 30 per 1m, sliding-window, 10 slices; cost: that of the request, else 1; \
+         counter: ip=192.0.2.1",
+        "api/tokens: refuses the check as faulty: limit `tokens` takes its cost from attribute `tokens`, \
+         which is not a whole number from 0 to 2^53",
+    ] {
+        assert!(told.contains(&format!("{line}\n")), "no {line}:\n{told}");
+    }
+    let told = policies_check(&file, &["plan=staff", "user=u"]);
+    for line in [
+        "api/staff: applies: unlimited, no limit of this policy is asked",
+        "api/bad-logins: passed by: staff exempts from the policy",
+    ] {
+        assert!(told.contains(&format!("{line}\n")), "no {line}:\n{told}");
+    }
+    let told = policies_check(&file, &["plan=free"]);
     assert!(
-        row("per-ip").contains("a key attribute is absent"),
-        "{table}"
+        told.contains("api/tokens: passed by: tokens, its cost, is absent\n"),
+        "{told}"
     );
 }
+
+const POLICIES: &str = r#"
+[[limit]]
+policy = "api"
+name = "tiers"
+key = ["ip"]
+limit = { by = "plan", values = { free = 60, pro = "unlimited" }, default = 30 }
+window = "1m"
+set_aside = { by = "priority", values = 1, share = 0.2 }
+
+[[limit]]
+policy = "api"
+name = "tokens"
+algorithm = "fixed-window"
+limit = 100
+calendar = "month"
+time_zone = "Europe/Berlin"
+cost = "tokens"
+
+[[limit]]
+policy = "api"
+name = "bad-logins"
+key = ["user"]
+required = true
+algorithm = "sliding-log"
+limit = 5
+window = "15m"
+count = "failures"
+ban = { for = "1h", escalate = 1.5 }
+shadow = true
+
+[[limit]]
+policy = "api"
+name = "open"
+key = ["user"]
+algorithm = "concurrency"
+limit = 3
+ttl = "30s"
+fallback = "deny"
+
+[[limit]]
+policy = "api"
+name = "partners"
+match = { partner = "*" }
+limit = 1000
+window = "1s"
+
+[[limit]]
+policy = "api"
+name = "staff"
+match = { plan = "staff" }
+unlimited = true
+"#;

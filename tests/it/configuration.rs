@@ -3,131 +3,32 @@
 use std::{
     fs,
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 use tempfile::TempDir;
-use tollgate::config::{Environment, NodeFile, PolicyFile};
+use tollgate::config::{Environment, HttpSettings, NodeFile, PolicyFile};
 use tollgate_limit::HashKey;
 
 use crate::harness::{run, text, tollgate};
 
 const SAMPLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/cluster-config");
 
-/// What a mistaken policy file is told.
-fn told(policies: &str) -> String {
-    let parsed = PolicyFile::parse(Path::new("policies.toml"), policies, &HashKey::new([0; 16]));
-    match parsed {
-        Ok(_) => panic!("taken for right:\n{policies}"),
-        Err(error) => error.to_string(),
-    }
-}
-
 #[test]
-#[expect(clippy::too_many_lines, reason = "a table of mistakes")]
-fn a_mistake_in_policies_names_line_field_and_right_form() {
-    let head = "[[limit]]\nname = \"a\"\n";
-    let numbers = "limit = 5\nwindow = \"1m\"\n";
-    for (text, place, words) in [
-        (
-            format!("{head}{numbers}colour = 1\n"),
-            "5:1",
-            "unknown field `colour`",
-        ),
-        (
-            format!("{head}limit = -1\nwindow = \"1m\"\n"),
-            "3:9",
-            "from 0 to 2^53",
-        ),
-        (
-            format!("{head}limit = 1.5\nwindow = \"1m\"\n"),
-            "3:9",
-            "from 0 to 2^53",
-        ),
-        (
-            format!("{head}limit = 9007199254740993\nwindow = \"1m\"\n"),
-            "3:9",
-            "from 0 to 2^53",
-        ),
-        (
-            format!("{head}limit = 5\nwindow = \"7 parsecs\"\n"),
-            "4:10",
-            "1h30m",
-        ),
-        (
-            format!("{head}limit = 5\nwindow = \"0s\"\n"),
-            "4:10",
-            "from 1ms",
-        ),
-        (format!("{head}limit = 5\n"), "1:1", "window"),
-        (
-            format!("{head}{numbers}slices = 61\n"),
-            "5:10",
-            "from 1 to 60",
-        ),
-        (
-            format!("{head}{numbers}slices = 1\nhard = true\n"),
-            "6:8",
-            "slices",
-        ),
-        (
-            format!("{head}{numbers}key = [\"ip\", \"ip\"]\n"),
-            "5:7",
-            "each name once",
-        ),
-        (
-            format!("{head}{numbers}match = {{ plan = [] }}\n"),
-            "5:18",
-            "one pattern",
-        ),
-        (
-            format!("{head}{numbers}fallback = \"pray\"\n"),
-            "5:12",
-            "\"deny\"",
-        ),
-        (
-            format!("{head}{numbers}fallback = \"deny\"\nshare = \"fair\"\n"),
-            "6:9",
-            "local",
-        ),
-        (
-            format!("{head}{numbers}algorithm = \"token-bucket\"\n"),
-            "5:13",
-            "not available in this version",
-        ),
-        (
-            format!("{head}{numbers}algorithm = \"magic\"\n"),
-            "5:13",
-            "not an algorithm",
-        ),
-        (
-            format!("{head}{numbers}{head}{numbers}"),
-            "6:8",
-            "the first is in line 2",
-        ),
-        (
-            format!("{head}{numbers}policy = \"a b\"\n"),
-            "5:10",
-            "1 to 64 characters",
-        ),
-        (
-            format!("{head}{numbers}[[policy]]\nname = \"x\"\n"),
-            "6:8",
-            "has no limit",
-        ),
-        (
-            format!("{head}{numbers}[[policy]]\nname = \"default\"\nheaders = [\"draft-3\"]\n"),
-            "7:12",
-            "\"draft-10\"",
-        ),
-        ("[[limit]\n".to_owned(), "1:9", "expected"),
-    ] {
-        let told = told(&text);
-        assert!(
-            told.starts_with(&format!("policies.toml:{place}: ")),
-            "{told}"
-        );
-        assert!(told.contains(words), "wanted {words:?}:\n{told}");
-    }
+fn a_mistake_shows_its_line_and_place() {
+    let policies = "[[limit]]\nname = \"a\"\nlimit = 5\nwindow = \"7 parsecs\"\n";
+    let parsed = PolicyFile::parse(Path::new("p.toml"), policies, &HashKey::new([0; 16]));
+    let told = parsed.map(|_file| ()).unwrap_err().to_string();
+    let lines: Vec<_> = told.lines().collect();
+    let [first, excerpt, place] = lines[..] else {
+        panic!("{told}");
+    };
+    assert!(first.starts_with("p.toml:4:10: window: "), "{told}");
+    assert_eq!(excerpt, " 4 | window = \"7 parsecs\"");
+    assert_eq!(place, "   |          ^^^^^^^^^^^");
+    let parsed = PolicyFile::parse(Path::new("p.toml"), "[[limit]\n", &HashKey::new([0; 16]));
+    let told = parsed.map(|_file| ()).unwrap_err().to_string();
+    assert!(told.starts_with("p.toml:1:9: "), "{told}");
 }
 
 /// A folder with a valid node.
@@ -163,6 +64,58 @@ fn the_samples_are_valid() {
     let node = NodeFile::load(&folder.path().join("node.toml"), &Environment::default()).unwrap();
     assert_eq!(node.node_id.unwrap().as_str(), "n1");
     assert!(node.policies.policies.policy("api").is_some());
+}
+
+#[test]
+fn the_limits_of_the_documentation_are_valid() {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/configuration.md");
+    let page = fs::read_to_string(page).unwrap();
+    let blocks = page.split("```toml\n").skip(1);
+    let blocks = blocks.filter_map(|rest| rest.split_once("```").map(|(block, _)| block));
+    let mut limits = String::new();
+    for block in blocks.filter(|block| block.starts_with("[[")) {
+        limits.push_str(block);
+    }
+    let parsed = PolicyFile::parse(
+        Path::new("configuration.md"),
+        &limits,
+        &HashKey::new([0; 16]),
+    );
+    let file = parsed.unwrap_or_else(|error| panic!("{error}"));
+    assert!(file.policies.policy("login").is_some(), "{limits}");
+    assert_eq!(file.settings.of("login").deny_status, 403);
+}
+
+#[test]
+fn proxies_are_trusted_on_this_machine_alone_unless_told_otherwise() {
+    let folder = node_folder();
+    let file = folder.path().join("node.toml");
+    let load = || NodeFile::load(&file, &Environment::default()).unwrap().http;
+    let networks = |http: HttpSettings| {
+        let all = http.trusted_proxies.iter().map(ToString::to_string);
+        all.collect::<Vec<_>>()
+    };
+    let text = fs::read_to_string(&file).unwrap();
+    let proxies = "trusted_proxies = [\"127.0.0.0/8\", \"::1/128\"]";
+    assert!(text.contains(proxies) && text.contains("max_wait_ms = 5000"));
+    fs::write(
+        &file,
+        text.replace(proxies, "").replace("max_wait_ms = 5000", ""),
+    )
+    .unwrap();
+    assert_eq!(load().max_wait, Duration::from_secs(5));
+    assert_eq!(networks(load()), ["127.0.0.0/8", "::1/128"]);
+    let others = "trusted_proxies = [\"10.0.0.0/8\", \"192.0.2.7\"]\nmax_wait_ms = 60000";
+    fs::write(
+        &file,
+        text.replace(proxies, others)
+            .replace("max_wait_ms = 5000", ""),
+    )
+    .unwrap();
+    assert_eq!(networks(load()), ["10.0.0.0/8", "192.0.2.7/32"]);
+    assert_eq!(load().max_wait, Duration::from_secs(60));
+    fs::write(&file, text.replace(proxies, "trusted_proxies = []")).unwrap();
+    assert_eq!(networks(load()), [""; 0], "none at all");
 }
 
 #[test]
@@ -211,6 +164,21 @@ fn a_mistake_in_node_toml_names_line_field_and_right_form() {
             "\"dns:tollgate-2.internal:7601\"",
             "\"tollgate-2.internal:7601\"",
             "dns:",
+        ),
+        (
+            "max_wait_ms = 5000",
+            "max_wait_ms = 60001",
+            "http.max_wait_ms: 60001 is out of range; a whole number from 1 to 60000",
+        ),
+        (
+            "\"::1/128\"",
+            "\"::1/129\"",
+            "http.trusted_proxies: \"::1/129\" is not a network; an address and a prefix length",
+        ),
+        (
+            "\"127.0.0.0/8\"",
+            "\"127.0.0.1/8\"",
+            "http.trusted_proxies: \"127.0.0.1/8\" is not a network",
         ),
         ("level = \"info\"", "level = \"a=b=c\"", "debug"),
         ("level = \"info\"", "level = \"loud\"", "write \"off\""),

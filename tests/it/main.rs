@@ -9,8 +9,10 @@
     reason = "a test that cannot go on has failed"
 )]
 
+mod backtest;
 mod broken_frames;
 mod broken_input;
+mod calls;
 mod command_line;
 mod configuration;
 mod death;
@@ -18,5 +20,7 @@ mod dev;
 mod exact;
 mod harness;
 mod owner;
+mod policy_file;
 mod pressure;
+mod reload;
 mod tidy;

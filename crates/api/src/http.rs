@@ -4,6 +4,7 @@
 //! through a router. Knows nothing of sockets but in `server`. Invariants: every answer is counted once, and no input, however
 //! broken, makes one of 500 or above but for an undecided check (P8).
 
+mod act;
 mod answer;
 mod ask;
 mod body;
@@ -38,9 +39,11 @@ use http_body_util::BodyExt as _;
 use hyper::{body::Body, service::Service as _};
 use hyper_util::service::TowerToHyperService;
 use tokio::sync::Semaphore;
+use tollgate_limit as limit;
 
 use self::{
     body::Posted,
+    check::Bounds,
     problem::Problem,
     tally::{Call, RequestTally},
     waiting::Waiting,
@@ -170,8 +173,15 @@ impl<C: Checker, O: Operator> Http<C, O> {
 }
 
 impl<C: Checker, O> Shared<C, O> {
+    const fn bounds(&self) -> Bounds<'_> {
+        Bounds {
+            config: &self.config,
+            waiting: &self.waiting,
+        }
+    }
+
     async fn check<B: Body<Data = Bytes>>(&self, posted: Posted<B>) -> Response<Whole> {
-        let answered = check::one(&*self.checker, &self.config, &self.waiting, posted).await;
+        let answered = check::one(limit::Call::Check, &*self.checker, self.bounds(), posted).await;
         answered.unwrap_or_else(Problem::into_response)
     }
 }
@@ -181,8 +191,17 @@ fn router<C: Checker, O: Operator>(shared: &Arc<Shared<C, O>>) -> Router {
     Router::new()
         .route(Call::Check.path(), post(check_call::<C, O>))
         .route(Call::Checks.path(), post(checks_call::<C, O>))
+        .route(Call::Reserve.path(), post(act::reserve::<C, O>))
+        .route(Call::Settle.path(), post(act::settle::<C, O>))
+        .route(Call::Refund.path(), post(act::refund::<C, O>))
+        .route(Call::Report.path(), post(act::report::<C, O>))
+        .route(Call::Acquire.path(), post(act::acquire::<C, O>))
+        .route(Call::Release.path(), post(act::release::<C, O>))
         .route(Call::Cluster.path(), get(operate::cluster::<C, O>))
-        .route(Call::Keys.path(), get(operate::keys::<C, O>))
+        .route(
+            Call::Keys.path(),
+            get(operate::keys::<C, O>).delete(operate::reset::<C, O>),
+        )
         .route(Call::Livez.path(), get(operate::livez))
         .route(Call::Readyz.path(), get(operate::readyz::<C, O>))
         .route(Call::Metrics.path(), get(operate::metrics::<C, O>))

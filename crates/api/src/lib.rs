@@ -21,7 +21,7 @@ pub use self::{
     http::{Http, HttpConfig, MAX_BODY, MAX_CHECKS, Reach, ServeError, Token, TokenError, serve},
     operator::{
         Breaker, ClusterView, CounterError, CounterQuery, CounterView, LatencyHistogram,
-        LimitMetrics, MemberView, MetricsSnapshot, Operator, OwnerMetrics, PeerMetrics, Readiness,
-        StoreMetrics, Switches,
+        LimitMetrics, MemberView, MetricsSnapshot, Operator, OwnerMetrics, PeerMetrics,
+        PolicyMetrics, Readiness, StoreMetrics, Switches,
     },
 };

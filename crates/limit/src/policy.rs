@@ -92,10 +92,11 @@ impl Policy {
     ) -> Result<AppliedLimits, CheckError> {
         let mut applied = AppliedLimits::new();
         let mut passed_by = false;
+        // First of all: what is exempt is not at fault by another limit either.
+        if self.exemption(attributes).is_some() {
+            return Ok(applied);
+        }
         for limit in self.limits.iter().filter(|limit| limit.matches(attributes)) {
-            if limit.exempts() {
-                return Ok(AppliedLimits::new());
-            }
             if call == Call::Check && limit.is_concurrency() {
                 passed_by = true;
                 continue;
@@ -113,6 +114,14 @@ impl Policy {
             return Err(CheckError::OnlyConcurrency);
         }
         Ok(applied)
+    }
+
+    /// The limit that exempts these attributes from all of the policy, if one does.
+    #[must_use]
+    pub fn exemption(&self, attributes: &Attributes<'_>) -> Option<&Limit> {
+        let mut exempting = self.limits.iter().filter(|limit| limit.exempts());
+        let found = exempting.find(|limit| limit.matches(attributes));
+        found.map(AsRef::as_ref)
     }
 
     /// The limit of this name.

@@ -1,7 +1,12 @@
 //! The single values of `node.toml`, checked.
 
-use std::{net::SocketAddr, ops::Range, time::Duration};
+use std::{
+    net::{IpAddr, SocketAddr},
+    ops::Range,
+    time::Duration,
+};
 
+use ipnet::IpNet;
 use tollgate_api::Token;
 use tollgate_limit::NodeId;
 use tollgate_node::{Clients, Seed};
@@ -21,6 +26,8 @@ use crate::config::{
 
 /// The most seeds of a node.
 const MAX_SEEDS: usize = 64;
+/// The most networks of trusted proxies.
+const MAX_TRUSTED_PROXIES: usize = 256;
 /// The least memory for counters, in MiB.
 const MIN_MEMORY_MB: u64 = 1;
 /// The most memory for counters, in MiB: one TiB.
@@ -111,11 +118,43 @@ pub(super) fn http_settings(
         .as_ref()
         .map(|path| token(source, path))
         .transpose()?;
+    let max_wait = table.max_wait_ms.as_ref();
     Ok(HttpSettings {
         listen,
         advertise,
         token,
+        trusted_proxies: trusted_proxies(source, table.trusted_proxies.as_deref())?,
+        max_wait: millis(source, max_wait, "http.max_wait_ms", DEFAULTS.max_wait_ms)?,
     })
+}
+
+fn trusted_proxies(
+    source: &Source,
+    raw: Option<&[Spanned<String>]>,
+) -> Result<Vec<IpNet>, ConfigError> {
+    let Some(raw) = raw else {
+        return Ok(DEFAULTS.trusted_proxies.to_vec());
+    };
+    if let Some(extra) = raw.get(MAX_TRUSTED_PROXIES) {
+        let right = format!("at most {MAX_TRUSTED_PROXIES}");
+        let wrong = "too many networks";
+        return Err(source.mistake(&extra.span(), "http.trusted_proxies", wrong, right));
+    }
+    let network = |text: &Spanned<String>| {
+        let written = text.get_ref();
+        let one = || written.parse().map(|address: IpAddr| address.into());
+        let parsed = written.parse().or_else(|_error| one());
+        // Bits below the prefix have no meaning, and are as a rule a mistake in the prefix.
+        match parsed {
+            Ok(network) if network == IpNet::trunc(&network) => Ok(network),
+            Ok(_) | Err(_) => {
+                let wrong = format!("{written:?} is not a network");
+                let right = "an address and a prefix length, such as \"10.0.0.0/8\" or \"::1/128\"";
+                Err(source.mistake(&text.span(), "http.trusted_proxies", wrong, right))
+            }
+        }
+    };
+    raw.iter().map(network).collect()
 }
 
 fn token(source: &Source, path: &Spanned<String>) -> Result<Token, ConfigError> {

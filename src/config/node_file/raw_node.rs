@@ -34,6 +34,8 @@ pub(super) struct RawHttp {
     pub(super) listen: Option<Spanned<String>>,
     pub(super) advertise: Option<Spanned<String>>,
     pub(super) token_file: Option<Spanned<String>>,
+    pub(super) trusted_proxies: Option<Vec<Spanned<String>>>,
+    pub(super) max_wait_ms: Option<Spanned<Whole>>,
 }
 
 #[derive(Debug, Deserialize)]

@@ -1,5 +1,7 @@
 //! The client protocol over in-memory streams.
 
+mod inline;
+
 use std::{
     sync::{Arc, atomic::Ordering},
     time::Duration,
@@ -14,10 +16,11 @@ use tokio::{
 };
 use tollgate_limit::{CheckId, DecidedBy};
 use tollgate_wire::{
-    client::{self, Answer, Check, Fault, FaultKind, InlineLimit, Pairs, Subject},
+    client::{self, Answer, Check, Fault, FaultKind, Pairs, Subject},
     frame::{self, MAX_CLIENT_FRAME},
 };
 
+use self::inline::inline;
 use super::{MAX_OUTPUT, MAX_WAITING, StreamError, batch::Batch, serve_stream};
 use crate::fakes::{FakeChecker, REFUSED};
 
@@ -91,28 +94,6 @@ fn policy(name: &'static str, attributes: &[(&'static str, &'static str)]) -> Ch
         subject: Subject::Policy {
             name: name.into(),
             attributes,
-        },
-        cost: 1,
-        peek: false,
-    }
-}
-
-fn inline(
-    key: &[(&'static str, &'static str)],
-    change: impl FnOnce(&mut InlineLimit<'static>),
-) -> Check<'static> {
-    let mut limit = InlineLimit {
-        name: "l".into(),
-        limit: 5,
-        window_nanos: 60_000_000_000,
-        slices: 10,
-        hard: false,
-    };
-    change(&mut limit);
-    Check {
-        subject: Subject::Inline {
-            limit,
-            key: pairs(key),
         },
         cost: 1,
         peek: false,
@@ -223,76 +204,6 @@ async fn costs_and_key_orders_mean_what_they_mean_over_http() {
         let answer = client.next().await.unwrap().1.unwrap();
         assert_eq!(answer.limits[0].verdict.used, used);
     }
-    client.end().await.unwrap();
-}
-
-#[tokio::test]
-async fn a_faulty_check_gets_an_error_frame_and_the_stream_goes_on() {
-    let mut client = Client::new(1 << 16);
-    let good = [("user", "1")];
-    let above = Check {
-        cost: (1 << 53) + 1,
-        ..policy("api", &[])
-    };
-    for (check, kind, field) in [
-        (policy("nope", &[]), FaultKind::UnknownPolicy, "policy"),
-        (
-            policy("strict", &[]),
-            FaultKind::BadRequest,
-            "attributes.user",
-        ),
-        (
-            policy("api", &[("a", "1"), ("a", "2")]),
-            FaultKind::BadRequest,
-            "attributes.a",
-        ),
-        (
-            policy("api", &[("a", "b\u{7}")]),
-            FaultKind::BadRequest,
-            "attributes.a",
-        ),
-        (above, FaultKind::BadRequest, "cost"),
-        (inline(&[], |_| ()), FaultKind::BadRequest, "key"),
-        (inline(&[("a", "")], |_| ()), FaultKind::BadRequest, "key.a"),
-        (
-            inline(&[("a", "b\u{0}")], |_| ()),
-            FaultKind::BadRequest,
-            "key.a",
-        ),
-        (
-            inline(&good, |limit| limit.name = "a b".into()),
-            FaultKind::BadRequest,
-            "limit.name",
-        ),
-        (
-            inline(&good, |limit| limit.limit = u64::MAX),
-            FaultKind::BadRequest,
-            "limit.limit",
-        ),
-        (
-            inline(&good, |limit| limit.window_nanos = 0),
-            FaultKind::BadRequest,
-            "limit.window",
-        ),
-        (
-            inline(&good, |limit| limit.slices = 0),
-            FaultKind::BadRequest,
-            "limit.slices",
-        ),
-        (
-            inline(&good, |limit| limit.name = "off".into()),
-            FaultKind::InlineOff,
-            "limit",
-        ),
-    ] {
-        let (id, fault) = client.fault(&framed(9, &check)).await;
-        assert_eq!(
-            (id, fault.kind, fault.field.as_deref()),
-            (9, kind, Some(field))
-        );
-        assert!(fault.message.contains("right is"), "{fault}");
-    }
-    assert_eq!(client.checker.used(), 0);
     client.end().await.unwrap();
 }
 

@@ -1,16 +1,20 @@
 //! The answer to a check: status, body and headers.
 //!
-//! Nothing of a decision needs escaping: names of limits and nodes are `[A-Za-z0-9._-]{1,64}`. Knows
-//! nothing of requests.
+//! Nothing of a decision needs escaping: names of limits and nodes are `[A-Za-z0-9._-]{1,64}`, ids are
+//! `[A-Za-z0-9_-]`. Knows nothing of requests.
 
 mod body;
 mod cuts;
+mod ids;
 mod rates;
 
 use http::{HeaderName, HeaderValue, Response, StatusCode, header};
-use tollgate_limit::{Decision, LimitDecision, Nanos, Outcome, Reason};
+use tollgate_limit::{Call, Decision, LimitDecision, Nanos, Outcome, Reason};
 
-pub(super) use self::body::{write_decision, write_limit_members};
+pub(super) use self::{
+    body::{number, text, write_decision, write_limit_members},
+    ids::Sealing,
+};
 use crate::{
     checker::Checker,
     families::{Draft, Family, HeaderFamilies},
@@ -77,14 +81,15 @@ impl<'a> Refusal<'a> {
 const DENIED: StatusCode = StatusCode::TOO_MANY_REQUESTS;
 const UNDECIDED_WAIT: Nanos = Nanos::from_millis(1000);
 
-/// The answer to one check that was decided at `now`.
+/// The answer to one check that was decided at `now`; of an acquisition it names its permits too.
 pub(super) fn respond<C: Checker>(
     decision: &Decision,
+    call: Call,
     families: HeaderFamilies,
     checker: &C,
     now: Nanos,
 ) -> Response<Whole> {
-    render(decision, families, checker, now, None)
+    render(decision, call, families, checker, now, None)
 }
 
 /// The answer to a proxy: of an admitted check no body, of a refused one this status.
@@ -95,23 +100,26 @@ pub(super) fn respond_to_proxy<C: Checker>(
     now: Nanos,
     denied: StatusCode,
 ) -> Response<Whole> {
-    render(decision, families, checker, now, Some(denied))
+    let denied = Some(denied);
+    render(decision, Call::Check, families, checker, now, denied)
 }
 
 fn render<C: Checker>(
     decision: &Decision,
+    call: Call,
     families: HeaderFamilies,
     checker: &C,
     now: Nanos,
     proxied: Option<StatusCode>,
 ) -> Response<Whole> {
     let denied = proxied.unwrap_or(DENIED);
+    let sealing = Sealing::at(now, checker);
     let headline = decision.headline();
     let refusal = headline.and_then(Refusal::of);
     let families = headline.map_or(HeaderFamilies::NONE, |_| families);
     let (body, mut headers) = cuts::cut(families, |cuts| {
         if refusal.is_some() || proxied.is_none() {
-            body::write(&mut cuts.buffer, decision, denied);
+            body::write(&mut cuts.buffer, decision, call, sealing, denied);
         }
         cuts.end();
         let Some(headline) = headline else { return };

@@ -71,6 +71,7 @@ impl Collector for Scrape {
         self.encode_limits(&mut encoder)?;
         self.encode_store(&mut encoder)?;
         self.encode_cluster(&mut encoder)?;
+        self.encode_policies(&mut encoder)?;
         self.encode_owner(&mut encoder)?;
         self.encode_peers(&mut encoder)?;
         self.encode_forwarding(&mut encoder)?;
@@ -166,6 +167,19 @@ impl Scrape {
         members.value(&[("phase", "joining")], self.node.members_joining)?;
         members.value(&[("phase", "active")], self.node.members_active)?;
         members.value(&[("phase", "leaving")], self.node.members_leaving)
+    }
+
+    fn encode_policies(&self, encoder: &mut DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
+        let policies = &self.node.policies;
+        let name = "tollgate_policies_reloads";
+        let help = "Changed policies that were put in force";
+        Family::counter(encoder, name, help)?.value(&[], policies.reloads)?;
+        let name = "tollgate_policies_reload_failures";
+        let help = "Changed policies that were refused";
+        Family::counter(encoder, name, help)?.value(&[], policies.failures)?;
+        let name = "tollgate_policies_rejected";
+        let help = "Whether the newest policies are refused: 1 if older ones are in force";
+        Family::gauge(encoder, name, help)?.value(&[], policies.is_rejected.into())
     }
 
     fn encode_owner(&self, encoder: &mut DescriptorEncoder<'_>) -> Result<(), fmt::Error> {

@@ -14,14 +14,6 @@ const DECIDERS: [DecidedBy; 5] = [
     DecidedBy::Switch,
 ];
 
-/// All reasons, in the order of the metrics.
-const REASONS: [Reason; 4] = [
-    Reason::LimitExceeded,
-    Reason::CostExceedsLimit,
-    Reason::LimitIsZero,
-    Reason::Undecided,
-];
-
 /// What a node has counted since it started.
 #[derive(Clone, Debug, Default)]
 pub struct MetricsSnapshot {
@@ -45,6 +37,8 @@ pub struct MetricsSnapshot {
     pub members_active: u64,
     /// Members that are leaving.
     pub members_leaving: u64,
+    /// The policies' file.
+    pub policies: PolicyMetrics,
     /// The program's version.
     pub version: &'static str,
 }
@@ -75,7 +69,7 @@ impl LimitMetrics {
             limit: limit.to_owned(),
             allowed: DECIDERS.map(|decided_by| (decided_by, 0)).to_vec(),
             refused: DECIDERS.map(|decided_by| (decided_by, 0)).to_vec(),
-            reasons: REASONS.map(|reason| (reason, 0)).to_vec(),
+            reasons: Reason::ALL.map(|reason| (reason, 0)).to_vec(),
             skipped: 0,
         }
     }
@@ -116,6 +110,17 @@ pub struct StoreMetrics {
     pub evicted_live: u64,
     /// Counters dropped under pressure although they were at their limit (P7).
     pub evicted_at_limit: u64,
+}
+
+/// What became of changes of the policies' file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PolicyMetrics {
+    /// Contents that were put in force after the first.
+    pub reloads: u64,
+    /// Contents that were refused.
+    pub failures: u64,
+    /// Whether the newest content is not in force.
+    pub is_rejected: bool,
 }
 
 /// A histogram of seconds.

@@ -7,7 +7,7 @@ mod address;
 mod compile;
 mod tiers;
 
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
 
 pub use self::address::parse_address;
 use self::tiers::Tiers;
@@ -170,20 +170,22 @@ impl Limit {
         &self.key
     }
 
-    /// All attributes that it looks at, in no order; one may stand twice.
-    pub(super) fn attributes(&self) -> impl Iterator<Item = &str> {
+    /// The attributes that it looks at, in no order; one may stand twice.
+    pub fn attributes(&self) -> impl Iterator<Item = &str> {
         let matched = self.matches.iter().map(|(attribute, _)| attribute.as_str());
-        let set_aside = self
-            .set_aside
-            .iter()
-            .map(|(attribute, _)| attribute.as_str());
         let cost = match &self.cost {
             CostSource::Request => None,
             CostSource::Attribute(attribute) => Some(attribute.as_str()),
         };
-        let key = self.key.iter().map(String::as_str);
-        let others = self.tiers.attribute().into_iter().chain(set_aside);
-        matched.chain(key).chain(others).chain(cost)
+        let set_aside = self
+            .set_aside
+            .iter()
+            .map(|(attribute, _)| attribute.as_str());
+        matched
+            .chain(self.tiers.attribute())
+            .chain(set_aside)
+            .chain(cost)
+            .chain(self.key.iter().map(String::as_str))
     }
 
     /// The rule that holds where no check says which tier: that of the default one. `None` if there is
@@ -237,11 +239,27 @@ impl Limit {
     /// Whether the attributes match; an absent attribute does not.
     #[must_use]
     pub fn matches(&self, attributes: &Attributes<'_>) -> bool {
-        self.matches.iter().all(|(attribute, patterns)| {
-            attributes
-                .value(attribute)
-                .is_some_and(|value| patterns.iter().any(|pattern| pattern.matches(value)))
-        })
+        self.mismatch(attributes).is_none()
+    }
+
+    /// The first attribute that does not match; `None` if all do.
+    #[must_use]
+    pub fn mismatch(&self, attributes: &Attributes<'_>) -> Option<&str> {
+        let mismatched = self.matches.iter().find(|(attribute, patterns)| {
+            let value = attributes.value(attribute);
+            !value.is_some_and(|value| patterns.iter().any(|pattern| pattern.matches(value)))
+        });
+        mismatched.map(|(attribute, _)| attribute.as_str())
+    }
+
+    /// What a value of a key attribute counts as: an address as its network, all else as itself.
+    #[must_use]
+    pub fn counted_value<'v>(&self, attribute: &str, value: &'v str) -> Cow<'v, str> {
+        if attribute == ADDRESS {
+            address::bucket(value, self.ipv6_prefix)
+        } else {
+            Cow::Borrowed(value)
+        }
     }
 
     /// The rule that holds for these attributes; `None` where all is unlimited.
@@ -294,11 +312,7 @@ impl Limit {
             if at > 0 {
                 hasher.part(attribute.as_bytes());
             }
-            if attribute == ADDRESS {
-                hasher.part(address::bucket(value, self.ipv6_prefix).as_bytes());
-            } else {
-                hasher.part(value.as_bytes());
-            }
+            hasher.part(self.counted_value(attribute, value).as_bytes());
         }
         Ok(Some(hasher.finish()))
     }

@@ -3,7 +3,7 @@
 //! Times are whole seconds, rounded up, so that whoever waits that long has waited long enough.
 
 use bytes::BytesMut;
-use tollgate_limit::{LimitDecision, Nanos};
+use tollgate_limit::{Algorithm, LimitDecision, Nanos};
 
 use super::{Refusal, body::number, cuts::Cuts};
 use crate::checker::Checker;
@@ -53,7 +53,7 @@ pub(super) fn write_draft_7(cuts: &mut Cuts, limits: &[LimitDecision], headline:
     cuts.end();
 }
 
-/// Limit, remaining and reset. The reset of a refusal is never later than `Retry-After`.
+/// Limit, remaining and reset. The reset of a refusal is that of `Retry-After`, which must not be earlier.
 fn old_numbers(headline: &LimitDecision) -> [u64; 3] {
     let wait = Refusal::of(headline).and_then(|refusal| refusal.seconds());
     let reset = wait.unwrap_or_else(|| headline.verdict.reset_after.ceil_seconds());
@@ -79,6 +79,10 @@ pub(super) fn write_draft_10(cuts: &mut Cuts, limits: &[LimitDecision]) {
         write_name(&mut cuts.buffer, place, limit);
         cuts.buffer.extend_from_slice(b";q=");
         number(&mut cuts.buffer, limit.rule.capacity().min(MAX_INTEGER));
+        if matches!(limit.rule.algorithm, Algorithm::Concurrency(_)) {
+            cuts.buffer
+                .extend_from_slice(b";qu=\"concurrent-requests\"");
+        }
         write_window(&mut cuts.buffer, limit);
     }
     cuts.end();
@@ -94,14 +98,16 @@ pub(super) fn write_draft_10(cuts: &mut Cuts, limits: &[LimitDecision]) {
     cuts.end();
 }
 
-/// The limits that headers tell of: what is only tried out is no client's concern.
+/// The limits that headers tell of: what cannot refuse is no client's business.
 fn enforced(limits: &[LimitDecision]) -> impl Iterator<Item = &LimitDecision> {
     limits.iter().filter(|limit| limit.rule.is_enforced())
 }
 
+/// The window, where there is one of at least a second: permits have none.
 fn write_window(out: &mut BytesMut, limit: &LimitDecision) {
     let window = limit.rule.window().span();
-    if window >= MIN_WINDOW {
+    let has_window = !matches!(limit.rule.algorithm, Algorithm::Concurrency(_));
+    if has_window && window >= MIN_WINDOW {
         out.extend_from_slice(b";w=");
         number(out, window.ceil_seconds());
     }

@@ -45,14 +45,6 @@ impl Tiers {
         }
     }
 
-    /// The attribute that tells the tier.
-    pub(super) fn attribute(&self) -> Option<&str> {
-        match self {
-            Self::By { attribute, .. } => Some(attribute),
-            Self::One(_) | Self::Exempt => None,
-        }
-    }
-
     /// The rules of a check; `None` where the limit does not apply.
     pub(super) fn rules(&self, attributes: &Attributes<'_>) -> Option<&Rules> {
         match self {
@@ -67,6 +59,14 @@ impl Tiers {
                 tier.unwrap_or(default).as_ref()
             }
             Self::Exempt => None,
+        }
+    }
+
+    /// The attribute that tells the tier.
+    pub(super) fn attribute(&self) -> Option<&str> {
+        match self {
+            Self::By { attribute, .. } => Some(attribute),
+            Self::One(_) | Self::Exempt => None,
         }
     }
 

@@ -4,8 +4,8 @@ use std::{sync::Arc, time::Duration};
 
 use tollgate_cluster::ClusterName;
 use tollgate_limit::{
-    AlgorithmSpec, Attributes, Cost, Decision, Fallback, HashKey, KeyHash, Limit, LimitNumber,
-    LimitSpec, Mode, Nanos, NodeId, Policies, Question, Subject,
+    AlgorithmSpec, Attributes, Call, Cost, Decision, Fallback, HashKey, KeyHash, Limit,
+    LimitNumber, LimitSpec, Mode, Nanos, NodeId, Policies, Question, Subject,
 };
 
 use crate::{
@@ -114,11 +114,7 @@ impl Cluster {
             clients: Clients::Off,
             timeouts: self.timeouts,
         };
-        let mut policies = Policies::new();
-        for spec in &self.limits {
-            let limit = Limit::new("default", spec.clone(), &HASH_KEY).unwrap();
-            policies.add("default", limit).unwrap();
-        }
+        let policies = policies(&self.limits);
         let surroundings = Surroundings {
             clock,
             socket,
@@ -181,9 +177,19 @@ impl Cluster {
         let key = key_of(limit, attribute, value);
         node.owner
             .store
-            .read(node.now(), key, limit.rule())
+            .read(node.now(), key, limit.usual_rule().unwrap())
             .map_or(0, |verdict| verdict.used)
     }
+}
+
+/// The default policy of these limits.
+pub(crate) fn policies(limits: &[LimitSpec]) -> Policies {
+    let mut policies = Policies::new();
+    for spec in limits {
+        let limit = Limit::new("default", spec.clone(), &HASH_KEY).unwrap();
+        policies.add("default", limit).unwrap();
+    }
+    policies
 }
 
 pub(crate) async fn check(node: &Arc<Node>, keys: &[(&str, &str)]) -> Decision {
@@ -198,12 +204,13 @@ pub(crate) async fn check(node: &Arc<Node>, keys: &[(&str, &str)]) -> Decision {
         },
         cost: Cost::ONE,
         mode: Mode::Consume,
+        call: Call::Check,
     };
     let checked = node.check(node.now(), &question).unwrap();
     checked.decision().await
 }
 
-fn key_of(limit: &Limit, attribute: &str, value: &str) -> KeyHash {
+pub(crate) fn key_of(limit: &Limit, attribute: &str, value: &str) -> KeyHash {
     let mut attributes = Attributes::new();
     attributes.insert(attribute, value).unwrap();
     limit.key_of(&attributes).unwrap().unwrap()

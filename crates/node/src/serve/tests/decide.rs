@@ -3,13 +3,12 @@
 use std::sync::Arc;
 
 use tollgate_limit::{
-    Ask, Cost, Fallback, KeyHash, Mode, Nanos, OldestSlice, Rule, SlidingWindow, Window,
+    Algorithm, Ask, Change, Cost, Fallback, KeyHash, Mode, Nanos, OldestSlice, Rule, SlidingWindow,
+    Window,
 };
 use tollgate_wire::{
     frame,
-    peer::{
-        CheckHead, GiveBack, Hello, PeerAsk, Reply, Request, put_check, read_reply, read_verdict,
-    },
+    peer::{Amend, CheckHead, Hello, PeerAsk, Reply, Request, put_check, read_reply, read_verdict},
 };
 
 use super::{Got, hello, reply, request};
@@ -22,12 +21,12 @@ use crate::{
 };
 
 fn rule(limit: u64) -> Rule {
-    Rule::SlidingWindow(SlidingWindow {
+    Rule::new(Algorithm::SlidingWindow(SlidingWindow {
         limit,
         window: Window::new(Nanos::from_millis(3_600_000)).unwrap(),
         slices: 10,
         oldest: OldestSlice::Full,
-    })
+    }))
 }
 
 /// A key that the node owns, or does not.
@@ -52,10 +51,10 @@ fn check(number: u64, key: KeyHash) -> Vec<u8> {
 
 fn give_back(sequence: u64, key: KeyHash, slice: u64) -> Vec<u8> {
     let ask = PeerAsk::new(0, key, Cost::ONE);
-    request(&Request::GiveBack(GiveBack {
+    request(&Request::Amend(Amend {
         sequence,
         ask,
-        slice,
+        change: Change::GiveBack { slice },
     }))
 }
 
@@ -148,6 +147,33 @@ async fn inv_given_back_once_a_sequence_of_one_link_is_given_back_once() {
     assert_eq!(used(owner, key), 3);
     ask(&cluster, 100, &[give_back(0, key, slice)], 1).await;
     assert_eq!(used(owner, key), 2, "another link's first");
+}
+
+#[tokio::test]
+async fn inv_one_owner_an_amendment_for_the_key_of_another_is_refused_each_time() {
+    let cluster = Cluster::start(2, Vec::new()).await;
+    let owner = &cluster.nodes[1];
+    let theirs = key(owner, false);
+    let charge = |sequence, key| {
+        request(&Request::Amend(Amend {
+            sequence,
+            ask: PeerAsk::new(0, key, Cost::ONE),
+            change: Change::Charge,
+        }))
+    };
+    let placement = owner.view().placement.fingerprint();
+    let refused = Reply::NotOwner { placement };
+    let twice = [charge(0, theirs), charge(0, theirs)];
+    let replies = ask(&cluster, 99, &twice, 2).await;
+    assert!(replies.iter().all(|body| reply(body) == refused));
+    // What was refused is never done later, as if it were this node's by then.
+    let own = key(owner, true);
+    let replies = ask(&cluster, 99, &[charge(0, own), charge(1, own)], 2).await;
+    assert_eq!(
+        [reply(&replies[0]), reply(&replies[1])],
+        [refused, Reply::Done]
+    );
+    assert_eq!((used(owner, theirs), used(owner, own)), (0, 1));
 }
 
 #[tokio::test]
