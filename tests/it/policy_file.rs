@@ -327,6 +327,11 @@ const EXAMPLES: &[Example] = &[
         told: "p.toml:7:24: headers: \"none\" is not a family of headers; write \"x-ratelimit\", \"draft-6\", \"draft-7\", \"draft-10\", or \"none\" alone",
     },
     Example {
+        right: "limit = 5\nwindow = \"1m\"\n[[policy]]\nname = \"default\"\nheaders = [\"draft-6\", \"x-ratelimit\"]",
+        wrong: "limit = 5\nwindow = \"1m\"\n[[policy]]\nname = \"default\"\nheaders = [\"draft-7\", \"draft-6\"]",
+        told: "p.toml:7:23: headers: draft-7 and draft-6 use the same header names; write one of \"draft-6\", \"draft-7\" and \"draft-10\"",
+    },
+    Example {
         right: "limit = 5\nwindow = \"1m\"\n[[policy]]\nname = \"default\"\ndeny_status = 403",
         wrong: "limit = 5\nwindow = \"1m\"\n[[policy]]\nname = \"default\"\ndeny_status = 399",
         told: "p.toml:7:15: deny_status: 399 is not the status of a refusal; from 400 to 599",

@@ -281,7 +281,7 @@ fn the_names_of_the_code_are_the_names_of_the_document() {
 
 /// Every answer of every test is held to the document; here is every member that it tells of.
 #[tokio::test]
-async fn every_told_member_of_an_answer_is_properties() {
+async fn every_told_member_of_an_answer_is_written() {
     let tester = Tester::new();
     let said = |outcome, retry_after| Verdict {
         outcome: Outcome::Refuse(outcome),
