@@ -46,7 +46,7 @@ pub(in crate::http) fn to_the_document(method: &Method, path: &str, parts: &Part
     let status = parts.status.as_str();
     let class = format!("{}XX", &status[..1]);
     let answers = &call["responses"];
-    let answer = answers.get(status).unwrap_or(&answers[class]);
+    let answer = answers.get(status).unwrap_or_else(|| &answers[class]);
     assert!(
         !answer.is_null(),
         "{method} {path} does not tell of {status}"
