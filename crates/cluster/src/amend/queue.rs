@@ -1,4 +1,4 @@
-//! The entry node's side: repeats give-backs until they are acknowledged.
+//! The entry node's side: repeats amendments until they are acknowledged.
 
 use std::collections::VecDeque;
 
@@ -8,10 +8,10 @@ use tollgate_wire::identity::BootId;
 
 use super::AMEND_WINDOW;
 
-/// The oldest outstanding give-back is [`AMEND_WINDOW`] numbers back: the owner could not tell it
-/// from a repetition any more. Nothing was stored; the charge stands, towards refusing.
+/// The oldest outstanding amendment is [`AMEND_WINDOW`] numbers back: the owner could not tell it
+/// from a repetition any more. Nothing was stored.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
-#[error("more than {AMEND_WINDOW} give-backs are outstanding")]
+#[error("more than {AMEND_WINDOW} amendments are outstanding")]
 pub struct QueueFull;
 
 /// A change of a counter that must reach its owner, once.
@@ -63,14 +63,14 @@ impl AmendQueue {
         }
     }
 
-    /// The boot of the owner that the give-backs are for.
+    /// The boot of the owner that the amendments are for.
     #[must_use]
     pub const fn owner(&self) -> BootId {
         self.owner
     }
 
-    /// A charge must go back; it is due at once, and until `window` from now, when it has left its
-    /// counter anyway. Gives its sequence number.
+    /// A counter must be changed; that is due at once, and for [`Amendment::life`] from now. Gives its
+    /// sequence number.
     ///
     /// # Errors
     /// [`QueueFull`].
@@ -83,7 +83,7 @@ impl AmendQueue {
         self.places.push_back(Some(Outstanding {
             amendment,
             sent_at: None,
-            expires: now.saturating_add(amendment.ask.rule.window().span()),
+            expires: now.saturating_add(amendment.life()),
         }));
         self.outstanding = self.outstanding.saturating_add(1);
         Ok(sequence)
@@ -124,7 +124,7 @@ impl AmendQueue {
             })
     }
 
-    /// Drops those whose window has passed.
+    /// Drops those whose life is over.
     pub fn expire(&mut self, now: Nanos) {
         for place in &mut self.places {
             if place
@@ -159,14 +159,13 @@ impl AmendQueue {
 
 #[cfg(test)]
 mod tests {
-    use tollgate_limit::{Cost, KeyHash, Nanos, OldestSlice, Rule, SlidingWindow, Window};
+    use tollgate_limit::{
+        Algorithm, Ask, Change, Cost, KeyHash, Nanos, OldestSlice, Rule, SlidingWindow, Window,
+    };
     use tollgate_wire::identity::BootId;
 
-    use super::{AMEND_WINDOW, AmendQueue, QueueFull};
-    use crate::{
-        give_back::{Acceptance, AmendWindow},
-        settle::Charge,
-    };
+    use super::{AMEND_WINDOW, AmendQueue, Amendment, QueueFull};
+    use crate::amend::{Acceptance, AmendWindow};
 
     const RETRY: Nanos = at(100);
 
@@ -174,22 +173,23 @@ mod tests {
         Nanos::from_millis(millis)
     }
 
-    fn window() -> Window {
-        Window::new(at(1_000)).unwrap()
+    fn amendment(change: Change) -> Amendment {
+        let rule = Rule::new(Algorithm::SlidingWindow(SlidingWindow {
+            limit: 5,
+            window: Window::new(at(1_000)).unwrap(),
+            slices: 1,
+            oldest: OldestSlice::Weighted,
+        }));
+        let key = KeyHash::from_halves(1, 2);
+        let cost = Cost::ONE;
+        Amendment {
+            ask: Ask { key, rule, cost },
+            change,
+        }
     }
 
-    fn charge(slice: u64) -> Charge {
-        Charge {
-            key: KeyHash::from_halves(1, 2),
-            rule: Rule::SlidingWindow(SlidingWindow {
-                limit: 5,
-                window: window(),
-                slices: 1,
-                oldest: OldestSlice::Weighted,
-            }),
-            cost: Cost::ONE,
-            slice,
-        }
+    fn give_back(slice: u64) -> Amendment {
+        amendment(Change::GiveBack { slice })
     }
 
     fn due(queue: &mut AmendQueue, now: u64) -> Vec<u64> {
@@ -200,12 +200,12 @@ mod tests {
     }
 
     #[test]
-    fn a_give_back_is_repeated_until_acknowledged() {
+    fn an_amendment_is_repeated_until_acknowledged() {
         let mut queue = AmendQueue::new(BootId(1));
-        assert_eq!(queue.push(at(0), charge(7), window()), Ok(0));
-        assert_eq!(queue.push(at(0), charge(8), window()), Ok(1));
+        assert_eq!(queue.push(at(0), give_back(7)), Ok(0));
+        assert_eq!(queue.push(at(0), give_back(8)), Ok(1));
         let sent: Vec<_> = queue.due(at(0), RETRY).collect();
-        assert_eq!(sent, [(0, charge(7)), (1, charge(8))]);
+        assert_eq!(sent, [(0, give_back(7)), (1, give_back(8))]);
         assert_eq!(due(&mut queue, 99), []);
         queue.acknowledge(0);
         queue.acknowledge(0);
@@ -213,7 +213,7 @@ mod tests {
         assert_eq!(queue.len(), 1);
         assert_eq!(due(&mut queue, 100), [1]);
         assert_eq!(
-            queue.push(at(100), charge(9), window()),
+            queue.push(at(100), give_back(9)),
             Ok(2),
             "no number is used twice"
         );
@@ -222,14 +222,14 @@ mod tests {
         queue.acknowledge(1);
         assert!(queue.is_empty());
         assert_eq!(due(&mut queue, 900), []);
-        assert_eq!(queue.push(at(900), charge(9), window()), Ok(3));
+        assert_eq!(queue.push(at(900), give_back(9)), Ok(3));
     }
 
     #[test]
     fn it_ends_with_its_window() {
         let mut queue = AmendQueue::new(BootId(1));
-        queue.push(at(0), charge(1), window()).unwrap();
-        queue.push(at(500), charge(2), window()).unwrap();
+        queue.push(at(0), give_back(1)).unwrap();
+        queue.push(at(500), give_back(2)).unwrap();
         queue.expire(at(999));
         assert_eq!(queue.len(), 2);
         queue.expire(at(1_000));
@@ -241,12 +241,12 @@ mod tests {
     #[test]
     fn a_new_boot_of_the_owner_starts_anew() {
         let mut queue = AmendQueue::new(BootId(1));
-        queue.push(at(0), charge(1), window()).unwrap();
+        queue.push(at(0), give_back(1)).unwrap();
         queue.handle_owner(BootId(1));
         assert_eq!(queue.len(), 1);
         queue.handle_owner(BootId(2));
         assert!(queue.is_empty());
-        assert_eq!(queue.push(at(0), charge(2), window()), Ok(0));
+        assert_eq!(queue.push(at(0), give_back(2)), Ok(0));
     }
 
     #[test]
@@ -254,17 +254,17 @@ mod tests {
         let mut queue = AmendQueue::new(BootId(1));
         let mut owner = AmendWindow::new();
         for _ in 0..AMEND_WINDOW {
-            queue.push(at(0), charge(1), window()).unwrap();
+            queue.push(at(0), give_back(1)).unwrap();
         }
-        assert_eq!(queue.push(at(0), charge(1), window()), Err(QueueFull));
+        assert_eq!(queue.push(at(0), give_back(1)), Err(QueueFull));
         queue.acknowledge(5);
         assert_eq!(
-            queue.push(at(0), charge(1), window()),
+            queue.push(at(0), give_back(1)),
             Err(QueueFull),
             "0 holds the window"
         );
         queue.acknowledge(0);
-        assert_eq!(queue.push(at(0), charge(1), window()), Ok(1_024));
+        assert_eq!(queue.push(at(0), give_back(1)), Ok(1_024));
         let mut sent = due(&mut queue, 0);
         sent.reverse();
         for sequence in sent {

@@ -1,12 +1,12 @@
-//! The owner's side: tells a give-back from its repetition.
+//! The owner's side: tells an amendment from its repetition.
 
-/// How many sequence numbers back a give-back is still told from its repetition.
+/// How many sequence numbers back an amendment is still told from its repetition.
 pub const AMEND_WINDOW: usize = 1_024;
 
-/// What to do with a give-back. All three are acknowledged, so that the sender stops.
+/// What to do with an amendment. All three are acknowledged, so that the sender stops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Acceptance {
-    /// It is new: give back.
+    /// It is new: do it.
     Fresh,
     /// It was done before: change nothing.
     Repeated,
@@ -14,7 +14,7 @@ pub enum Acceptance {
     TooOld,
 }
 
-/// The give-backs of one entry boot, as a window of bits that slides with the highest number, as
+/// The amendments of one link, as a window of bits that slides with the highest number, as
 /// security protocols have one against replays.
 ///
 /// INV-GIVEN-BACK-ONCE: a sequence number is `Fresh` at most once, whatever the order.
@@ -27,7 +27,7 @@ pub struct AmendWindow {
 }
 
 impl AmendWindow {
-    /// No give-back yet.
+    /// No amendment yet.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -36,7 +36,7 @@ impl AmendWindow {
         }
     }
 
-    /// A give-back has come.
+    /// An amendment has come.
     pub fn accept(&mut self, sequence: u64) -> Acceptance {
         if sequence < self.next.saturating_sub(WINDOW) || sequence == u64::MAX {
             return Acceptance::TooOld;
