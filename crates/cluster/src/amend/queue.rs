@@ -124,7 +124,7 @@ impl AmendQueue {
     /// # Errors
     /// [`QueueFull`].
     pub fn push(&mut self, now: Nanos, amendment: Amendment) -> Result<u64, QueueFull> {
-        let expires = now.saturating_add(amendment.ask.rule.window().span());
+        let expires = now.saturating_add(amendment.life());
         self.push_until(expires, amendment)
     }
 
