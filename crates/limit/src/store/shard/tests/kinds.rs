@@ -224,3 +224,57 @@ fn keys_with_all_their_cells_at_their_limit_make_room() {
     assert!(shard.losses.evicted_at_limit > 300);
     assert_eq!(shard.losses.evicted, 0, "{:?}", shard.losses);
 }
+
+/// Of a key with two cells at their limit the second is not forgotten when the first goes.
+#[test]
+fn the_second_cell_of_a_key_goes_when_its_turn_comes() {
+    let mut shard = Shard::new(BUDGET, Nanos::ZERO);
+    let full = rule(1, 3600, 10, OldestSlice::Full);
+    let mut number = 0;
+    let mut press = |shard: &mut Shard| {
+        number += 1;
+        let now = NOW.saturating_add(Nanos::new(number));
+        let ask = one(key_in_shard(0, number), full);
+        shard.decide(now, &ask, Mode::Consume, 0);
+        now
+    };
+    for banned in 1000..1008 {
+        let failures = Rule {
+            ban: Some(ban(7_200_000)),
+            ..full
+        };
+        let ask = one(key_in_shard(0, banned), failures);
+        shard.amend(NOW, &ask, Change::Failure, 0);
+    }
+    while shard.losses.evicted_at_limit == 0 {
+        press(&mut shard);
+    }
+    // Banned for twenty seconds, and a debt for eleven.
+    let failures = Rule {
+        ban: Some(ban(20_000)),
+        ..rule(1, 10, 10, OldestSlice::Full)
+    };
+    let ask = one(key_in_shard(0, u64::MAX), failures);
+    let now = press(&mut shard);
+    for number in 10..16 {
+        assert!(shard.remove(key_in_shard(0, number)), "room for both");
+    }
+    for banned in 1000..1002 {
+        assert!(shard.remove(key_in_shard(0, banned)), "of both lengths");
+    }
+    shard.amend(now, &ask, Change::Failure, 0);
+    shard.amend(now, &ask, Change::Charge, 0);
+    let cells = |shard: &Shard| {
+        let mut cells = 0;
+        shard.each_cell_of(ask.key, |_, _| cells += 1);
+        cells
+    };
+    assert_eq!(cells(&shard), 2);
+    let before = shard.losses.evicted_at_limit;
+    while shard.losses.evicted_at_limit == before {
+        press(&mut shard);
+    }
+    assert_eq!(cells(&shard), 1, "the debt recovers first");
+    press(&mut shard);
+    assert_eq!(cells(&shard), 0, "then the ban, long before the others");
+}

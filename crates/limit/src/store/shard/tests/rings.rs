@@ -3,12 +3,12 @@
 use super::{BUDGET, check, one};
 use crate::{
     key::KeyHash,
-    rule::{Algorithm, Concurrency, Rule, SlidingLog},
+    rule::{Algorithm, Concurrency, OldestSlice, Rule, SlidingLog},
     store::{
         Change,
         cell::{self, Identity, Part},
         shard::Shard,
-        tests::{NOW, key_in_shard, window},
+        tests::{NOW, key_in_shard, rule, window},
     },
     units::Nanos,
     verdict::Mode,
@@ -135,4 +135,46 @@ fn released_permits_make_room_for_others() {
         }
     }
     assert_eq!(room(&shard, key, &rule), 6);
+}
+
+/// `INV-BUDGET`: the list of arenas, which never shrinks, leaves less room for a ring.
+#[test]
+fn a_ring_in_a_shard_of_many_lengths_keeps_the_budget() {
+    let mut shard = Shard::new(BUDGET, Nanos::ZERO);
+    for slices in 1..=60 {
+        let key = key_in_shard(0, u64::from(slices));
+        let ask = one(key, rule(20, 3600, slices, OldestSlice::Weighted));
+        shard.decide(NOW, &ask, Mode::Consume, 0);
+        assert!(shard.bytes() <= BUDGET);
+    }
+    let (key, log) = (key_in_shard(0, 99), log(10_000));
+    for number in 1..=2000 {
+        let verdict = shard.decide(after(number), &one(key, log), Mode::Consume, 0);
+        assert_eq!(verdict.used, number, "nothing is forgotten");
+        assert!(shard.bytes() <= BUDGET, "{} bytes", shard.bytes());
+    }
+    check(&shard);
+}
+
+/// P7: a ring that grows makes its room as of now, not as of its last charge.
+#[test]
+fn what_has_emptied_meanwhile_goes_before_what_is_used() {
+    let mut shard = Shard::new(BUDGET, Nanos::ZERO);
+    let (growing, log) = (key_in_shard(0, 1), log(10_000));
+    for number in 0..3 {
+        shard.decide(after(number), &one(growing, log), Mode::Consume, 0);
+    }
+    let mut number = 2;
+    while shard.bytes_with_one_more(26) <= BUDGET {
+        // One in two is empty after ten seconds; the other is used less than it is then.
+        let (limit, seconds) = if number % 2 == 0 { (2, 5) } else { (20, 3600) };
+        let rule = rule(limit, seconds, 10, OldestSlice::Full);
+        let ask = one(key_in_shard(0, number), rule);
+        shard.decide(after(number), &ask, Mode::Consume, 0);
+        number += 1;
+    }
+    let later = after(10_000_000_000);
+    shard.decide(later, &one(growing, log), Mode::Consume, 0);
+    assert!(shard.losses.expired > 0);
+    assert_eq!(shard.losses.evicted, 0);
 }
