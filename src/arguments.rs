@@ -5,7 +5,7 @@ use std::{net::SocketAddr, path::PathBuf, time::Duration};
 use clap::{ArgGroup, Args, Parser, Subcommand};
 use tollgate_api::duration;
 
-use crate::http_client::NodeUrl;
+use crate::{access_log::Form, http_client::NodeUrl};
 
 /// The command line of `tollgate`.
 #[derive(Debug, Parser)]
@@ -31,6 +31,9 @@ pub enum Command {
     Check(CheckArguments),
     /// Send a real access log to a running cluster and report what it refuses
     Replay(ReplayArguments),
+    /// Test limits against a log in virtual time, on no cluster, and propose numbers; exits with 1 if a
+    /// limit refuses more than it may
+    Backtest(BacktestArguments),
     /// Show the cluster as one node sees it
     Status(StatusArguments),
     /// Exit with 0 if a node is ready, with 1 if it is not
@@ -120,6 +123,38 @@ pub struct ReplayArguments {
     #[arg(long, default_value = "default")]
     pub policy: String,
     /// Print one line of JSON instead of a table
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `tollgate backtest`.
+#[derive(Debug, Args)]
+pub struct BacktestArguments {
+    /// The log: an access log of Apache or nginx, JSON lines, or CSV with the names of its columns
+    #[arg(long, value_name = "FILE")]
+    pub log: PathBuf,
+    /// The limits to test
+    #[arg(long, value_name = "FILE")]
+    pub policies: PathBuf,
+    /// Test this policy alone
+    #[arg(long)]
+    pub policy: Option<String>,
+    /// The log's form, where it is not found by its first lines
+    #[arg(long)]
+    pub format: Option<Form>,
+    /// The column of the time, where it is not time, timestamp, ts or @timestamp
+    #[arg(long, value_name = "COLUMN")]
+    pub time: Option<String>,
+    /// The columns whose sum a request costs; without them 1
+    #[arg(long, value_name = "COLUMN[+COLUMN..]", value_delimiter = '+')]
+    pub cost: Vec<String>,
+    /// Write the report as a page, too
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+    /// Exit with 1 if a limit refuses a larger share of its requests, from 0 to 1
+    #[arg(long, value_name = "SHARE", value_parser = share)]
+    pub max_refused_share: Option<f64>,
+    /// Print one line of JSON instead of text
     #[arg(long)]
     pub json: bool,
 }
@@ -251,6 +286,14 @@ pub struct PoliciesCheckArguments {
 fn span(text: &str) -> Result<Duration, String> {
     let span = duration::parse(text).map_err(|error| error.to_string())?;
     Ok(span.into())
+}
+
+fn share(text: &str) -> Result<f64, String> {
+    let share = text
+        .parse()
+        .ok()
+        .filter(|share| (0.0..=1.0).contains(share));
+    share.ok_or_else(|| "a share is a number from 0 to 1".to_owned())
 }
 
 fn pair(text: &str) -> Result<(String, String), String> {

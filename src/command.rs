@@ -1,6 +1,7 @@
 //! The commands: each takes its arguments and returns how the program exits.
 
 mod answers;
+mod backtest;
 mod bench;
 mod certs;
 mod check;
@@ -86,6 +87,7 @@ pub fn run(command: Command) -> Result<Exit, Failure> {
         Command::Node(arguments) => node::run(&arguments),
         Command::Check(arguments) => on_runtime(check::run(arguments)),
         Command::Replay(arguments) => on_runtime(replay::run(arguments)),
+        Command::Backtest(arguments) => on_runtime(backtest::run(arguments)),
         Command::Bench(arguments) => on_runtime(bench::run(arguments)),
         Command::Status(arguments) => on_runtime(status::run(arguments)),
         Command::Health(arguments) => on_runtime(health::run(arguments)),

@@ -24,6 +24,19 @@ pub(crate) fn note(text: impl fmt::Display) {
     drop(writeln!(io::stderr().lock(), "{text}"));
 }
 
+/// A number in groups of three digits.
+pub(crate) fn shown(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(' ');
+        }
+        text.push(digit);
+    }
+    text
+}
+
 /// Rows of cells as columns: the first column to the left, the others to the right.
 #[derive(Debug, Default)]
 pub(crate) struct Table {

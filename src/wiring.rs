@@ -120,7 +120,7 @@ impl Checker for Edge {
 
     fn refund(&self, now: Nanos, question: &Question<'_>) -> Result<Acted, CheckError> {
         let refund = Arc::clone(&self.node).refund(now, question)?;
-        Ok(Box::pin(async move { Ok(refund.await) }))
+        Ok(Box::pin(refund))
     }
 
     fn headers(&self, policy: &str) -> HeaderFamilies {
@@ -199,7 +199,7 @@ fn counter_key(limit: &Limit, query: CounterQuery) -> Result<(KeyHash, Rule), Co
             attribute: attribute.clone(),
         });
     }
-    let unlimited = || CounterError::UnknownLimit {
+    let unlimited = || CounterError::Unlimited {
         name: limit.name().to_owned(),
     };
     // All key attributes have a value, so there is a key.

@@ -1,11 +1,13 @@
 //! `tollgate replay`: a real access log as checks, and what became of them.
 //!
-//! Bounds: [`IN_FLIGHT`] checks over all nodes, one line of at most [`MAX_LINE`] bytes for each in memory.
+//! Bounds: [`IN_FLIGHT`] checks over all nodes, one line of at most
+//! [`MAX_LINE`](access_log::MAX_LINE) bytes for each in memory.
 
-mod lines;
 mod report;
 
 use std::{
+    fs::File,
+    io::BufReader,
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicU64, Ordering},
@@ -17,13 +19,13 @@ use http::StatusCode;
 use tokio::task::JoinSet;
 use tollgate_node::{Clock as _, TokioClock};
 
-use self::{lines::Lines, report::Report};
+use self::report::Report;
 use super::{
     Exit, Failure,
     answers::{CheckAnswer, CheckBody},
 };
 use crate::{
-    access_log::Entry,
+    access_log::{Entry, Lines},
     arguments::ReplayArguments,
     http_client::{Call, Connection, NodeUrl},
     output, progress,
@@ -31,14 +33,12 @@ use crate::{
 
 /// Checks in flight, over all nodes.
 const IN_FLIGHT: usize = 64;
-/// The longest line of a log, in bytes; a longer one is cut off.
-const MAX_LINE: u64 = 64 << 10;
 
 pub(super) async fn run(arguments: ReplayArguments) -> Result<Exit, Failure> {
     let unreadable = |error| Failure::Usage(format!("{}: {error}", arguments.log.display()));
-    let lines = Lines::open(&arguments.log).map_err(unreadable)?;
+    let (lines, bytes) = Lines::open(&arguments.log).map_err(unreadable)?;
     let work = Arc::new(Work {
-        bytes: lines.length(),
+        bytes,
         lines: Mutex::new(lines),
         policy: arguments.policy,
         nodes: arguments.to,
@@ -59,7 +59,7 @@ pub(super) async fn run(arguments: ReplayArguments) -> Result<Exit, Failure> {
 /// What all lanes share.
 #[derive(Debug)]
 struct Work {
-    lines: Mutex<Lines>,
+    lines: Mutex<Lines<BufReader<File>>>,
     bytes: u64,
     policy: String,
     nodes: Vec<NodeUrl>,
@@ -79,7 +79,7 @@ impl Work {
         self.lines
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
-            .next()
+            .next_line()
     }
 }
 

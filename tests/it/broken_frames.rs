@@ -61,8 +61,8 @@ fn broken_frames_are_told_and_harm_nothing() {
     for wrong in [
         check("192.0.2.1", 1 << 63),
         check("a\u{7}b", 1),
-        inline(0),
-        inline(u64::MAX),
+        inline(Duration::ZERO),
+        inline(Duration::MAX),
     ] {
         assert_eq!(
             port.ask(&frame(5, &body(&wrong))),
@@ -154,14 +154,8 @@ fn check(ip: &str, cost: u64) -> Check<'_> {
     }
 }
 
-fn inline(window_nanos: u64) -> Check<'static> {
-    let limit = InlineLimit {
-        name: "login".into(),
-        limit: 5,
-        window_nanos,
-        slices: 10,
-        hard: false,
-    };
+fn inline(window: Duration) -> Check<'static> {
+    let limit = InlineLimit::sliding_window("login", 5, window);
     let subject = Subject::Inline {
         limit,
         key: Pairs::from_iter([("user", "42")]),

@@ -9,6 +9,7 @@
     reason = "a test that cannot go on has failed"
 )]
 
+mod backtest;
 mod broken_frames;
 mod broken_input;
 mod command_line;

@@ -1,5 +1,7 @@
 //! A checker and an operator for tests: real policies and keys, counters in a map, canned verdicts.
 
+mod operator;
+
 use std::{
     collections::HashMap,
     pin::Pin,
@@ -11,17 +13,14 @@ use std::{
 
 use tokio::sync::Semaphore;
 use tollgate_limit::{
-    AlgorithmSpec, Applied, CheckError, CheckId, Cost, DecidedBy, Decision, Fallback, HashKey,
-    KeyHash, Limit, LimitDecision, LimitNumber, LimitSpec, Mode, Nanos, NodeId, Outcome, Policies,
-    Question, Reason, Subject, Verdict,
+    Action, ActionError, AlgorithmSpec, AmendedLimit, Applied, AppliedLimits, Call, ChargedAt,
+    CheckError, CheckId, Cost, CostSource, DecidedBy, Decision, HashKey, KeyHash, Limit,
+    LimitDecision, LimitNumber, LimitSpec, Mode, Nanos, NodeId, Outcome, Policies, Question,
+    Reason, Receipt, Subject, Verdict,
 };
-use tollgate_wire::identity::Phase;
 
-use crate::{
-    Breaker, Checked, Checker, ClusterView, CounterError, CounterQuery, CounterView,
-    HeaderFamilies, LatencyHistogram, LimitMetrics, MemberView, MetricsSnapshot, Operator,
-    OwnerMetrics, PeerMetrics, Readiness, StoreMetrics, Switches,
-};
+pub(crate) use self::operator::FakeOperator;
+use crate::{Acted, Checked, Checker, HeaderFamilies};
 
 /// Unix time at the origin of the fake clock, half a second past a whole one.
 const ORIGIN_MILLIS: u64 = 1_700_000_000_500;
@@ -43,6 +42,14 @@ pub(crate) fn spec(name: &str, limit: u64, window_ms: u64, key: &[&str]) -> Limi
                 hard: false,
             },
         )
+    }
+}
+
+/// A limit of that algorithm, counted by `ip`.
+pub(crate) fn spec_of(name: &str, limit: u64, algorithm: AlgorithmSpec) -> LimitSpec {
+    LimitSpec {
+        key: vec!["ip".to_owned()],
+        ..LimitSpec::new(name, LimitNumber::One(limit), algorithm)
     }
 }
 
@@ -83,6 +90,12 @@ pub(crate) struct FakeChecker {
     pub(crate) gate: Arc<Semaphore>,
     /// Checks that were taken, of all policies.
     pub(crate) taken: AtomicU64,
+    /// What was done with receipts.
+    pub(crate) acts: Mutex<Vec<(Receipt, Action)>>,
+    /// What was given back without one: the name of each limit, and the cost.
+    pub(crate) refunds: Mutex<Vec<(String, u64)>>,
+    /// What all actions fail by.
+    pub(crate) fails: Mutex<Option<ActionError>>,
 }
 
 impl FakeChecker {
@@ -101,6 +114,30 @@ impl FakeChecker {
                 .add(policy, Limit::new(policy, spec, &hash_key).unwrap())
                 .unwrap();
         }
+        let permits = AlgorithmSpec::Concurrency {
+            ttl: Nanos::from_millis(30_000),
+        };
+        let trial = LimitSpec {
+            shadow: true,
+            ..spec("trial", 100, 60_000, &["ip"])
+        };
+        let tokens = LimitSpec {
+            cost: CostSource::Attribute("tokens".to_owned()),
+            ..spec("tokens", 1000, 60_000, &["ip"])
+        };
+        for (policy, spec) in [
+            ("jobs", spec_of("running", 2, permits.clone())),
+            ("jobs", spec("starts", 100, 60_000, &["ip"])),
+            ("permits", spec_of("running", 2, permits)),
+            ("trial", trial.clone()),
+            ("mixed", trial),
+            ("mixed", spec("per-ip", 100, 60_000, &["ip"])),
+            ("llm", tokens),
+            ("llm", spec("requests", 100, 60_000, &["ip"])),
+        ] {
+            let limit = Limit::new(policy, spec, &hash_key).unwrap();
+            policies.add(policy, limit).unwrap();
+        }
         Self {
             hash_key,
             policies,
@@ -111,6 +148,9 @@ impl FakeChecker {
             readings: AtomicU64::new(0),
             gate: Arc::new(Semaphore::new(0)),
             taken: AtomicU64::new(0),
+            acts: Mutex::default(),
+            refunds: Mutex::default(),
+            fails: Mutex::default(),
         }
     }
 
@@ -134,7 +174,33 @@ impl FakeChecker {
         self.used.lock().unwrap().values().sum()
     }
 
-    fn decide(&self, applied: &Applied, cost: Cost, mode: Mode) -> LimitDecision {
+    fn applied(&self, question: &Question<'_>) -> Result<AppliedLimits, CheckError> {
+        match &question.subject {
+            Subject::Policy { name, attributes } => {
+                let policy = self.policies.policy(name);
+                let unknown = || CheckError::UnknownPolicy {
+                    name: (*name).to_owned(),
+                };
+                let policy = policy.ok_or_else(unknown)?;
+                policy.select(attributes, question.cost, question.call)
+            }
+            Subject::Inline { limit, key } => {
+                if question.call == Call::Check && limit.is_concurrency() {
+                    return Err(CheckError::OnlyConcurrency);
+                }
+                let application = limit.apply(key, question.cost)?.unwrap();
+                let applied = Applied {
+                    limit: Arc::clone(limit),
+                    key: application.key,
+                    rule: application.rule,
+                    cost: application.cost,
+                };
+                Ok([applied].into_iter().collect())
+            }
+        }
+    }
+
+    fn decide(&self, applied: &Applied, mode: Mode) -> LimitDecision {
         let canned = self
             .canned
             .lock()
@@ -145,12 +211,16 @@ impl FakeChecker {
             let mut used = self.used.lock().unwrap();
             let used = used.entry(applied.key).or_default();
             (
-                count(used, applied.limit.rule().capacity(), cost, mode),
+                count(used, applied.rule.capacity(), applied.cost, mode),
                 DecidedBy::Owner,
             )
         });
+        let is_charged = verdict.is_allowed() && mode == Mode::Consume;
         LimitDecision {
             limit: Arc::clone(&applied.limit),
+            key: applied.key,
+            rule: applied.rule,
+            charged: if is_charged { applied.cost } else { Cost::ZERO },
             verdict,
             decided_by,
             node: node("n2"),
@@ -196,27 +266,9 @@ impl Checker for FakeChecker {
     }
 
     fn check(&self, _now: Nanos, question: &Question<'_>) -> Result<Checked, CheckError> {
-        let (name, applied) = match &question.subject {
-            Subject::Policy { name, attributes } => {
-                let policy = self.policies.policy(name);
-                let unknown = || CheckError::UnknownPolicy {
-                    name: (*name).to_owned(),
-                };
-                (*name, policy.ok_or_else(unknown)?.select(attributes)?)
-            }
-            Subject::Inline { limit, key } => {
-                let counter = limit.key_of(key)?.unwrap();
-                let applied = Applied {
-                    limit: Arc::clone(limit),
-                    key: counter,
-                };
-                ("", [applied].into_iter().collect())
-            }
-        };
+        let applied = self.applied(question)?;
         self.taken.fetch_add(1, Ordering::Relaxed);
-        let limits = applied
-            .iter()
-            .map(|one| self.decide(one, question.cost, question.mode));
+        let limits = applied.iter().map(|one| self.decide(one, question.mode));
         let decision = Decision {
             id: CheckId {
                 boot: 0xb007,
@@ -224,7 +276,7 @@ impl Checker for FakeChecker {
             },
             limits: limits.collect(),
         };
-        if name != "later" {
+        if !matches!(question.subject, Subject::Policy { name: "later", .. }) {
             return Ok(Checked::Now(decision));
         }
         let gate = Arc::clone(&self.gate);
@@ -241,125 +293,46 @@ impl Checker for FakeChecker {
         Ok(Arc::new(Limit::inline(spec, &self.hash_key)?))
     }
 
+    fn receipt_key(&self) -> &HashKey {
+        &self.hash_key
+    }
+
+    fn act(&self, _now: Nanos, receipt: Receipt, action: Action) -> Acted {
+        let fails = *self.fails.lock().unwrap();
+        // What was charged to a local share is pending.
+        let amended = receipt.items.iter().map(|item| {
+            let is_told = item.at == ChargedAt::Owner;
+            AmendedLimit {
+                limit: item.limit.as_str().into(),
+                rule: item.charge.rule,
+                now: is_told.then_some(ALLOWED),
+                node: is_told.then(|| node("n2")),
+            }
+        });
+        let acted = fails.map_or_else(|| Ok(amended.collect()), Err);
+        if acted.is_ok() {
+            self.acts.lock().unwrap().push((receipt, action));
+        }
+        Box::pin(async move { acted })
+    }
+
+    fn refund(&self, _now: Nanos, question: &Question<'_>) -> Result<Acted, CheckError> {
+        let applied = self.applied(question)?;
+        let mut refunds = self.refunds.lock().unwrap();
+        let amended = applied.iter().map(|one| {
+            refunds.push((one.limit.name().to_owned(), one.cost.units()));
+            AmendedLimit {
+                limit: one.limit.name().into(),
+                rule: one.rule,
+                now: Some(ALLOWED),
+                node: Some(node("n2")),
+            }
+        });
+        let amended: Vec<_> = amended.collect();
+        Ok(Box::pin(async move { Ok(amended) }))
+    }
+
     fn headers(&self, _policy: &str) -> HeaderFamilies {
         self.families
-    }
-}
-
-pub(crate) struct FakeOperator {
-    pub(crate) readiness: Mutex<Readiness>,
-}
-
-impl FakeOperator {
-    pub(crate) fn new() -> Self {
-        Self {
-            readiness: Mutex::new(Readiness::Ready),
-        }
-    }
-}
-
-impl Operator for FakeOperator {
-    fn cluster(&self) -> ClusterView {
-        ClusterView {
-            this: node("n1"),
-            placement: 0xabc,
-            policies: 0xdef,
-            switches: Switches::default(),
-            members: vec![MemberView {
-                id: node("n1"),
-                boot: 1,
-                phase: Phase::Active,
-                reachable: true,
-                peer: "127.0.0.1:7601".parse().unwrap(),
-                api: "127.0.0.1:7600".parse().unwrap(),
-                weight: 1,
-                slots: 65_536,
-                placement: Some(0xabc),
-                policies: None,
-            }],
-        }
-    }
-
-    fn counter(
-        &self,
-        query: CounterQuery,
-    ) -> Pin<Box<dyn Future<Output = Result<CounterView, CounterError>> + Send>> {
-        Box::pin(async move {
-            match (
-                query.policy.as_str(),
-                query.limit.as_str(),
-                query.attributes.first(),
-            ) {
-                ("api", "per-key", Some((name, _))) if name == "api_key" => {
-                    let spec = spec("per-key", 100, 60_000, &["api_key"]);
-                    let limit = Limit::new("api", spec, &HashKey::new([7; 16])).unwrap();
-                    Ok(CounterView {
-                        state: LimitDecision {
-                            limit: Arc::new(limit),
-                            verdict: REFUSED,
-                            decided_by: DecidedBy::Owner,
-                            node: node("n2"),
-                            degraded: false,
-                        },
-                        owner: Some(node("n2")),
-                        standby: None,
-                    })
-                }
-                ("api", "per-key", _) => Err(CounterError::MissingAttribute {
-                    attribute: "api_key".to_owned(),
-                }),
-                ("api", "gone", _) => Err(CounterError::Unreachable),
-                ("api", name, _) => Err(CounterError::UnknownLimit {
-                    name: name.to_owned(),
-                }),
-                (name, _, _) => Err(CounterError::UnknownPolicy {
-                    name: name.to_owned(),
-                }),
-            }
-        })
-    }
-
-    fn readiness(&self) -> Readiness {
-        self.readiness.lock().unwrap().clone()
-    }
-
-    fn metrics(&self) -> MetricsSnapshot {
-        let mut odd = LimitMetrics::new("we\"ird\\pol\nicy", "per-key");
-        odd.skipped = 3;
-        MetricsSnapshot {
-            limits: vec![odd, LimitMetrics::inline()],
-            store: StoreMetrics {
-                keys: 5,
-                bytes: 640,
-                bytes_max: 1 << 28,
-                ..StoreMetrics::default()
-            },
-            forward_latency: LatencyHistogram {
-                buckets: vec![(0.001, 2), (0.01, 3)],
-                sum_seconds: 0.5,
-                count: 7,
-            },
-            peers: vec![PeerMetrics {
-                node: node("n2"),
-                breaker: Breaker::Open,
-                forwarded: 7,
-                timeouts: 1,
-                openings: 4,
-                connects: 5,
-            }],
-            owner: OwnerMetrics {
-                decided: 11,
-                repeated: 12,
-                not_owner: 13,
-                too_late: 14,
-                given_back: 15,
-            },
-            local_shares: 16,
-            pauses: 17,
-            members_joining: 0,
-            members_active: 3,
-            members_leaving: 0,
-            version: "0.1.0",
-        }
     }
 }

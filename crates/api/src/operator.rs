@@ -97,7 +97,8 @@ pub struct CounterQuery {
     pub policy: String,
     /// The limit in it.
     pub limit: String,
-    /// Attributes by name; those that the limit does not count by are ignored.
+    /// Attributes by name: those that the limit counts by, and those that choose its numbers. Others are
+    /// ignored.
     pub attributes: Vec<(String, String)>,
 }
 
@@ -125,6 +126,12 @@ pub enum CounterError {
     #[error("the policy has no limit `{name}`")]
     UnknownLimit {
         /// The name asked for.
+        name: String,
+    },
+    /// The limit is unlimited for these attributes, so it counts nothing.
+    #[error("limit `{name}` is unlimited for these attributes: it counts nothing")]
+    Unlimited {
+        /// The limit.
         name: String,
     },
     /// A key attribute of the limit has no value.

@@ -27,6 +27,8 @@
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! With the feature `tower` there is a layer that asks before each request of a service.
 
 mod backoff;
 mod calls;
@@ -38,9 +40,12 @@ mod error;
 mod link;
 mod shared;
 mod tls;
+#[cfg(feature = "tower")]
+pub mod tower;
 
 pub use tollgate_wire::client::{
-    Algorithm, Answer, Check, Fault, FaultKind, InlineLimit, LimitAnswer, Pairs, Subject,
+    Algorithm, Answer, CalendarUnit, Check, Fallback, Fault, FaultKind, InlineAlgorithm,
+    InlineLimit, LimitAnswer, Pairs, Subject,
 };
 
 pub use self::{

@@ -8,6 +8,6 @@ mod queue;
 mod window;
 
 pub use self::{
-    queue::{AmendQueue, Amendment, QueueFull},
+    queue::{AmendQueue, Amendment, QueueFull, Returned},
     window::{AMEND_WINDOW, Acceptance, AmendWindow},
 };

@@ -38,7 +38,7 @@ mod retry;
 mod settle;
 
 pub use self::{
-    amend::{AMEND_WINDOW, Acceptance, AmendQueue, AmendWindow, Amendment, QueueFull},
+    amend::{AMEND_WINDOW, Acceptance, AmendQueue, AmendWindow, Amendment, QueueFull, Returned},
     breaker::{Breaker, Opening, PING_INTERVAL, TIMEOUTS_IN_A_ROW, Turn},
     decided::{DecidedRing, MAX_RING, MIN_RING},
     fallback::{LastAnswers, MAX_LAST_ANSWERS, Substitute, UNDECIDED_RETRY_AFTER, substitute_for},

@@ -25,8 +25,8 @@ use governor::{
     state::keyed::DashMapStateStore,
 };
 use tollgate_limit::{
-    Ask, Cost, HashKey, KeyHash, KeyHasher, Mode, Nanos, OldestSlice, Rule, SlidingWindow, Store,
-    StoreConfig, Window,
+    Algorithm, Ask, Cost, HashKey, KeyHash, KeyHasher, Mode, Nanos, OldestSlice, Rule,
+    SlidingWindow, Store, StoreConfig, Window,
 };
 
 const KEYS: u64 = 1_000_000;
@@ -99,14 +99,17 @@ impl Tollgate {
         prefix.part(b"policy, limit, algorithm, window");
         prefix.part(b"api_key");
         Self {
-            store: Store::new(&StoreConfig { max_bytes: 2 << 30 }),
+            store: Store::new(&StoreConfig {
+                max_bytes: 2 << 30,
+                ..StoreConfig::default()
+            }),
             prefix,
-            rule: Rule::SlidingWindow(SlidingWindow {
+            rule: Rule::new(Algorithm::SlidingWindow(SlidingWindow {
                 limit: u64::from(LIMIT),
                 window: Window::new(MINUTE).expect("a window in its bounds"),
                 slices,
                 oldest: OldestSlice::Weighted,
-            }),
+            })),
         }
     }
 

@@ -64,6 +64,9 @@ pub enum ActionError {
     /// fault, or nobody's.
     #[error("the id is not known, or it is older than the window of its limits or an hour")]
     Unknown,
+    /// Too much waits for owners that cannot be reached. Nobody's fault: the id is good still, ask again.
+    #[error("too many changes wait for nodes that cannot be reached, ask again")]
+    Unreachable,
     /// The receipt does not hold what the action needs. The caller's fault.
     #[error("the id has nothing to {action}")]
     Nothing {

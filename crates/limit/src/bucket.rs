@@ -96,9 +96,13 @@ impl Reading {
         }
     }
 
-    /// How long what is in it takes to flow out.
-    pub(crate) fn backlog(&self) -> Nanos {
-        self.numbers.time_to_drain(self.level)
+    /// How long it takes until what is in it, and what is pending, has flowed out.
+    pub(crate) fn backlog(&self, pending: Cost) -> Nanos {
+        let pending = self.numbers.parts_of(pending.units());
+        let backlog = self.level.saturating_add(pending);
+        self.numbers
+            .time_to_drain(backlog)
+            .saturating_add(self.behind)
     }
 
     fn wait_until_parts(&self, parts: u128) -> Nanos {

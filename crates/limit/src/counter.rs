@@ -162,6 +162,17 @@ impl judge::Reading for Reading<'_> {
     }
 }
 
+/// Whether a check would be admitted if `pending` were charged before: the verdict without its waits.
+pub(crate) fn outcome(
+    rule: &Rule,
+    held: Held<'_>,
+    at: Moment,
+    (cost, pending): (Cost, Cost),
+) -> Outcome {
+    let reading = Reading::at(&rule.algorithm, held, at);
+    Terms::of(rule).outcome(&reading, cost, pending)
+}
+
 /// What a counter would say if `pending` were charged before; charges nothing.
 pub(crate) fn foresee(
     rule: &Rule,
@@ -173,7 +184,7 @@ pub(crate) fn foresee(
     let terms = Terms::of(rule);
     let outcome = terms.outcome(&reading, cost, pending);
     Verdict {
-        delay: delay(rule, &reading, outcome),
+        delay: delay(rule, &reading, outcome, pending),
         ..terms.verdict(&reading, outcome, (cost, pending))
     }
 }
@@ -198,7 +209,7 @@ pub(crate) fn decide(
     }
     let reading = Reading::at(&rule.algorithm, held.view(), at);
     let outcome = terms.outcome(&reading, cost, Cost::ZERO);
-    let delay = delay(rule, &reading, outcome);
+    let delay = delay(rule, &reading, outcome, Cost::ZERO);
     if !charges(outcome, cost, mode) {
         return Verdict {
             delay,
@@ -364,10 +375,10 @@ fn take_from_bucket(
 }
 
 /// What an admitted request must wait so that the outflow is even: what was there before it flows first.
-fn delay(rule: &Rule, before: &Reading<'_>, outcome: Outcome) -> Nanos {
+fn delay(rule: &Rule, before: &Reading<'_>, outcome: Outcome, pending: Cost) -> Nanos {
     match (&rule.algorithm, before) {
         (Algorithm::LeakyBucket(_), Reading::Bucket(bucket)) if outcome == Outcome::Allow => {
-            bucket.backlog()
+            bucket.backlog(pending)
         }
         _ => Nanos::ZERO,
     }

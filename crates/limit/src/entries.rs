@@ -5,8 +5,8 @@
 //! instant `t` counts from `t` until just before `t + window`, so that no window of that length ever
 //! holds more than was admitted in it.
 //!
-//! Knows nothing of keys, tables or locks. Invariants: instants never fall; the sum is that of all
-//! entries in the ring; where the ring is full and cannot grow the two oldest entries become one that
+//! Knows nothing of keys, tables or locks. Invariants: instants never fall; no entry in the ring
+//! costs nothing, so that what was given back takes no place; the sum is that of all entries; where the ring is full and cannot grow the two oldest entries become one that
 //! ends with the younger: towards refusing (P7).
 
 use crate::{
@@ -60,7 +60,7 @@ impl<'a> Reading<'a> {
         let effective = now.max(latest);
         let (mut first, mut used) = (0, ring.sum());
         while let Some(entry) = ring.entry(first)
-            && Nanos::new(entry.instant).saturating_add(window) <= effective
+            && effective.saturating_sub(Nanos::new(entry.instant)) >= window
         {
             used = used.saturating_sub(entry.cost);
             first = first.saturating_add(1);
@@ -113,8 +113,8 @@ impl judge::Reading for Reading<'_> {
     }
 
     fn wait_until_empty(&self) -> Nanos {
-        let mut live = (self.first..self.ring.length()).rev();
-        let last = live.find_map(|at| self.ring.entry(at).filter(|entry| entry.cost > 0));
+        let last = (self.live() > 0).then(|| self.ring.length().saturating_sub(1));
+        let last = last.and_then(|at| self.ring.entry(at));
         last.map_or(Nanos::ZERO, |entry| self.wait_for_end_of(entry))
     }
 }
@@ -178,8 +178,9 @@ pub(crate) fn refund(
     let first = Reading::at(words, window, latest, now).first;
     let mut ring = RingMut::of(words);
     let mut left = cost.units();
-    for at in first..ring.view().length() {
-        left = left.saturating_sub(ring.take_from(at, left));
+    // An entry of which nothing is left makes place for the next.
+    while left > 0 && first < ring.view().length() {
+        left = left.saturating_sub(ring.take_from(first, left));
     }
     left < cost.units()
 }
@@ -301,14 +302,10 @@ impl<'a> RingMut<'a> {
             self.join_oldest();
         }
         let view = self.view();
-        let (head, length, sum) = (view.head(), view.length(), view.sum());
-        let place = view.place(length);
-        let words = self.words.get_mut(place..place.saturating_add(ENTRY_WORDS));
-        if let Some([instant, cost, number]) = words {
-            (*instant, *cost, *number) = (entry.instant, entry.cost, entry.number);
-            let sum = sum.saturating_add(entry.cost);
-            self.set_head((head, length.saturating_add(1)), sum);
-        }
+        let (head, length) = (view.head(), view.length());
+        let sum = view.sum().saturating_add(entry.cost);
+        self.set(length, entry);
+        self.set_head((head, length.saturating_add(1)), sum);
     }
 
     /// Makes one entry of the two oldest, which ends when the younger does.
@@ -321,14 +318,36 @@ impl<'a> RingMut<'a> {
         self.drop_first(1, sum);
     }
 
-    /// Takes units from an entry; returns how many.
+    /// Takes units from an entry, and the entry out of the ring if none is left; returns how many.
     fn take_from(&mut self, at: usize, units: u64) -> u64 {
         let Some(entry) = self.view().entry(at) else {
             return 0;
         };
         let taken = units.min(entry.cost);
         self.set_cost(at, entry.cost.saturating_sub(taken));
+        if taken == entry.cost {
+            self.remove(at);
+        }
         taken
+    }
+
+    /// Takes an entry out that costs nothing: those before it move up. As many as were looked at to find it.
+    fn remove(&mut self, at: usize) {
+        for place in (0..at).rev() {
+            if let Some(entry) = self.view().entry(place) {
+                self.set(place.saturating_add(1), entry);
+            }
+        }
+        let sum = self.view().sum();
+        self.drop_first(1, sum);
+    }
+
+    fn set(&mut self, at: usize, entry: Entry) {
+        let place = self.view().place(at);
+        let words = self.words.get_mut(place..place.saturating_add(ENTRY_WORDS));
+        if let Some([instant, cost, number]) = words {
+            (*instant, *cost, *number) = (entry.instant, entry.cost, entry.number);
+        }
     }
 
     fn set_cost(&mut self, at: usize, units: u64) {

@@ -175,8 +175,7 @@ impl Store {
         let fits = |(at, ask): (usize, &Ask)| {
             let pending = pending_before(asks, at);
             let shard = locked.shard(ask.key);
-            let verdict = shard.map(|shard| shard.foresee(now, ask, pending));
-            verdict.is_some_and(|verdict| verdict.is_allowed()) || !ask.rule.is_enforced()
+            !ask.rule.is_enforced() || shard.is_some_and(|shard| shard.fits(now, ask, pending))
         };
         let charges = mode == Mode::Consume && asks.iter().enumerate().all(fits);
         for (at, ask) in asks.iter().enumerate() {

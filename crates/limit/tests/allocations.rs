@@ -5,8 +5,8 @@
 
 use allocation_counter::measure;
 use tollgate_limit::{
-    Ask, Cost, KeyHash, Mode, Nanos, OldestSlice, Rule, SlidingWindow, Store, StoreConfig, Verdict,
-    Window,
+    Algorithm, Ask, Cost, KeyHash, Mode, Nanos, OldestSlice, Rule, SlidingWindow, Store,
+    StoreConfig, Verdict, Window,
 };
 
 const MINUTE: Nanos = Nanos::from_millis(60_000);
@@ -15,12 +15,12 @@ fn ask(number: u64, slices: u8) -> Ask {
     let spread = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     Ask {
         key: KeyHash::from_halves(spread, spread.rotate_left(32)),
-        rule: Rule::SlidingWindow(SlidingWindow {
+        rule: Rule::new(Algorithm::SlidingWindow(SlidingWindow {
             limit: 5,
             window: Window::new(MINUTE).expect("a window in its bounds"),
             slices,
             oldest: OldestSlice::Weighted,
-        }),
+        })),
         cost: Cost::ONE,
     }
 }

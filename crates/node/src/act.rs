@@ -3,8 +3,15 @@
 //! A receipt tells all that is needed, so any node can do it. That it is done once is decided where all
 //! else is decided once: by a limit of one for the receipt's id, at that key's owner. Then the counters'
 //! owners are told, and asked for the state behind the change on the same stream, so that what is told
-//! is in force when this is answered. Invariants: an action is bounded by the check deadline; what an
-//! owner could not be told in time is sent again until it is acknowledged.
+//! is in force when this is answered.
+//!
+//! Before an id is claimed, room is reserved for all that its owners will have to be told (see
+//! `errands`): where there is none the action is refused as unreachable, its id is good still. So after
+//! the claim nothing is lost but with this node: what an owner could not be told in time is sent again,
+//! to whoever owns the slot by then, until it is acknowledged or its window has passed. Give-backs name a
+//! slice of the owner that charged and end with it: the error is to refuse.
+//!
+//! Invariant: an action is answered within the check deadline.
 
 pub(crate) mod once;
 mod tell;
@@ -12,7 +19,7 @@ mod tell;
 use std::sync::Arc;
 
 use smallvec::SmallVec;
-use tollgate_cluster::Amendment;
+use tollgate_cluster::{Amendment, Returned};
 use tollgate_limit::{
     Action, ActionError, AmendedLimit, Ask, Change, ChargedAt, CheckError, Cost, Counted, Ending,
     KeyHash, Nanos, Question, Receipt, ReceiptItem, Rule, Settling,
@@ -23,6 +30,8 @@ use crate::{
     clock::Clock as _,
     node::{CounterUnreachable, Node},
 };
+
+use self::tell::{Telling, When};
 
 /// What one counter is told.
 type Changes = SmallVec<[Told; 2]>;
@@ -37,7 +46,7 @@ struct Told {
 }
 
 impl Node {
-    /// Does something with what a check charged.
+    /// Does something with what a check charged. It is done even if the asker goes away.
     ///
     /// # Errors
     /// [`ActionError`]: nothing was changed.
@@ -48,24 +57,35 @@ impl Node {
         action: Action,
     ) -> Result<Vec<AmendedLimit>, ActionError> {
         let told = changes_of(&receipt, &action)?;
+        if told.is_empty() {
+            return Ok(Vec::new());
+        }
         let is_local = told.iter().any(|told| told.at == ChargedAt::Local);
         if is_local && receipt.id.boot != self.boot.0 {
             return Err(ActionError::Unknown);
         }
+        let room = self.errands.reserve(told.len());
+        let room = room.ok_or(ActionError::Unreachable)?;
+        let when = self.when(now);
         // A permit is gone when it is released: there is nothing to do twice.
-        if action != Action::Release {
-            let made = Nanos::from_millis(receipt.made.saturating_mul(1000));
-            let unix = Nanos::from_millis(self.clock.unix_seconds(now).saturating_mul(1000));
-            if unix.saturating_sub(made) > receipt.life() {
-                return Err(ActionError::Unknown);
-            }
-            self.claim(now, receipt.id).await?;
+        if action == Action::Release {
+            return Ok(self.tell_all(when, told, room).await);
         }
-        Ok(self.tell_all(now, told).await)
+        if self.age(now, &receipt) > receipt.life() {
+            return Err(ActionError::Unknown);
+        }
+        let node = Arc::clone(self);
+        // Between the claim and the telling nothing may be lost.
+        let acting = tokio::spawn(async move {
+            node.claim(now, &receipt).await?;
+            Ok(node.tell_all(when, told, room).await)
+        });
+        // It ends without an answer only when the runtime does.
+        acting.await.unwrap_or(Err(ActionError::Unreachable))
     }
 
     /// Gives back what such a check would cost, the oldest first, on every limit that it meets but those
-    /// on concurrency; bans stay.
+    /// on concurrency; bans stay. The future says [`ActionError::Unreachable`] if nothing was changed.
     ///
     /// # Errors
     /// [`CheckError`]: the asker's fault, nothing was changed.
@@ -73,10 +93,14 @@ impl Node {
         self: Arc<Self>,
         now: Nanos,
         question: &Question<'_>,
-    ) -> Result<impl Future<Output = Vec<AmendedLimit>> + Send + use<>, CheckError> {
+    ) -> Result<
+        impl Future<Output = Result<Vec<AmendedLimit>, ActionError>> + Send + use<>,
+        CheckError,
+    > {
         let applied = self.applied(question, question.cost)?;
         let told: Changes = applied
             .iter()
+            .filter(|applied| !applied.limit.is_concurrency())
             .map(|applied| {
                 let ask = applied.ask();
                 let change = Change::Refund;
@@ -88,10 +112,15 @@ impl Node {
                 }
             })
             .collect();
-        Ok(async move { self.tell_all(now, told).await })
+        Ok(async move {
+            let room = self.errands.reserve(told.len());
+            let room = room.ok_or(ActionError::Unreachable)?;
+            Ok(self.tell_all(self.when(now), told, room).await)
+        })
     }
 
-    /// Forgets all that is counted for a key, its ban too, wherever its owner is.
+    /// Forgets all that is counted for a key, its ban too, wherever its owner is. Sent again until the
+    /// check deadline and not after: a reset that comes late would forget what it was not asked to.
     ///
     /// # Errors
     /// [`CounterUnreachable`] within the check deadline: whether it is reset is not known, ask again.
@@ -105,10 +134,29 @@ impl Node {
             rule,
             cost: Cost::ZERO,
         };
-        let change = Change::Reset;
+        let amendment = Amendment {
+            ask,
+            change: Change::Reset,
+        };
         self.shares.reset(key);
-        let told = self.tell(self.now(), Some(Amendment { ask, change }), ask);
+        let when = self.when(self.now());
+        let change = Some(Returned {
+            amendment,
+            expires: when.deadline,
+        });
+        let told = self.tell(when, Telling { ask, change }, None);
         told.await.map(drop)
+    }
+
+    fn when(&self, now: Nanos) -> When {
+        let deadline = now.saturating_add(self.config.timeouts.check_deadline.into());
+        When { now, deadline }
+    }
+
+    /// How old a receipt is at least: it tells whole seconds only.
+    fn age(&self, now: Nanos, receipt: &Receipt) -> Nanos {
+        let seconds = self.clock.unix_seconds(now).saturating_sub(receipt.made);
+        Nanos::from_millis(seconds.saturating_sub(1).saturating_mul(1000))
     }
 }
 

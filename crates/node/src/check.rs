@@ -210,7 +210,7 @@ impl Node {
                 GiveBackTo::Fallback(charge) => self.shares.amend(now, &give_back_of(&charge)),
                 GiveBackTo::Peer(node, charge) => {
                     if let Some(link) = self.routes.load().link_to(&node) {
-                        link.amend(now, give_back_of(&charge));
+                        link.give_back(now, give_back_of(&charge));
                     }
                 }
             }

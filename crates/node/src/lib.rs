@@ -16,6 +16,7 @@ mod clock;
 mod config;
 mod counters;
 pub mod credentials;
+mod errands;
 mod frames;
 pub mod gossip;
 mod link;

@@ -5,7 +5,10 @@
 //! picks one; all checks in flight share one timer.
 //!
 //! Invariants: an ask that was taken is told exactly one [`Heard`]; nothing waits for a peer whose
-//! breaker is open; numbers are dense and never used twice for different checks.
+//! breaker is open; numbers are dense and never used twice for different checks; an amendment that was
+//! taken is repeated until the peer has it or its time is over, and goes back to the errands if the peer
+//! does not own the slot, has restarted or is no member any more (give-backs end there: the slice that
+//! they name was the lost owner's).
 
 mod connection;
 mod lane;
@@ -14,7 +17,10 @@ mod replies;
 mod shapes;
 mod timer;
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, AtomicU64, Ordering},
+};
 
 use parking_lot::Mutex;
 use quinn::Connection;
@@ -38,6 +44,7 @@ use self::{
 use crate::{
     clock::TokioClock,
     counters::{Counter, Latencies},
+    errands::Errands,
 };
 
 /// Streams in each direction.
@@ -52,6 +59,7 @@ const PING: u64 = AMEND - 1;
 pub(crate) struct Link {
     peer: NodeId,
     clock: TokioClock,
+    errands: Arc<Errands>,
     lanes: [Lane; LANES],
     state: Mutex<State>,
     /// Mirrors the breaker and the connection, for those who only want to know.
@@ -82,6 +90,8 @@ struct State {
     breaker: Breaker,
     next_number: u64,
     amendments: AmendQueue,
+    /// Whether the peer is no member any more: then nothing is taken.
+    is_retired: bool,
     late: LateReplies,
     datagrams: u64,
     fingerprints: Option<Fingerprints>,
@@ -121,10 +131,16 @@ pub(crate) struct Asked {
 }
 
 impl Link {
-    pub(crate) fn new(peer: NodeId, boot: BootId, clock: TokioClock) -> Self {
+    /// The way to this boot of a peer; what the peer does not take goes to the errands.
+    pub(crate) fn new(
+        (peer, boot): (NodeId, BootId),
+        clock: TokioClock,
+        errands: Arc<Errands>,
+    ) -> Self {
         Self {
             peer,
             clock,
+            errands,
             lanes: Default::default(),
             state: Mutex::new(State {
                 connection: None,
@@ -132,6 +148,7 @@ impl Link {
                 breaker: Breaker::new(),
                 next_number: 1,
                 amendments: AmendQueue::new(boot),
+                is_retired: false,
                 late: LateReplies::default(),
                 datagrams: 0,
                 fingerprints: None,

@@ -33,13 +33,14 @@ pub use self::{
     report::{MemberReport, NodeReport, PeerReport},
 };
 use crate::{
-    act::once,
+    act::once::Ids,
     check::LocalShares,
     clients::{ClientStream, ClientStreams},
     clock::{Clock as _, TokioClock},
     config::{InlineLimits, NodeConfig, Surroundings},
     counters::NodeCounters,
     credentials::Credentials,
+    errands::Errands,
     gossip::{Control, ControlError, ControlStart, first_identity},
     link::Dialler,
     routes::{Router, Routes},
@@ -62,8 +63,9 @@ pub struct Node {
     pub(crate) control: Control,
     pub(crate) next_check: AtomicU64,
     pub(crate) inline_tally: Tally,
-    /// Says whether the id of a check was used.
-    pub(crate) ids: Arc<Limit>,
+    /// Say whether the id of a check was used.
+    pub(crate) ids: Ids,
+    pub(crate) errands: Arc<Errands>,
     pub(crate) transport: Arc<Transport>,
     clients: Mutex<ClientStreams>,
 }
@@ -123,6 +125,7 @@ impl Node {
         let router = Router {
             clock: clock.clone(),
             dialler: dialler(&config, boot, *seed, &transport),
+            errands: Arc::default(),
             routes: Arc::clone(&routes),
             changed: Arc::default(),
             links: 0,
@@ -137,7 +140,8 @@ impl Node {
             shares: LocalShares::new(store),
             next_check: AtomicU64::new(1),
             inline_tally: Tally::default(),
-            ids: Arc::new(once::limit(&config.hash_key)?),
+            ids: Ids::new(&config.hash_key)?,
+            errands: Arc::clone(&router.errands),
             clients: Mutex::new(ClientStreams::start(accepted.clients)),
             transport,
             control,

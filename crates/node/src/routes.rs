@@ -13,6 +13,7 @@ use tollgate_wire::identity::Identity;
 
 use crate::{
     clock::TokioClock,
+    errands::Errands,
     link::{self, Dialler, Link},
     view::View,
 };
@@ -80,6 +81,7 @@ impl Routes {
 pub(crate) struct Router {
     pub(crate) clock: TokioClock,
     pub(crate) dialler: Dialler,
+    pub(crate) errands: Arc<Errands>,
     pub(crate) routes: Arc<ArcSwap<Routes>>,
     /// Notified after each change.
     pub(crate) changed: Arc<Notify>,
@@ -128,7 +130,8 @@ impl Router {
     }
 
     fn start(&mut self, member: &Identity) -> Kept {
-        let link = Link::new(member.node.clone(), member.boot, self.clock.clone());
+        let (clock, errands) = (self.clock.clone(), Arc::clone(&self.errands));
+        let link = Link::new((member.node.clone(), member.boot), clock, errands);
         let link = Arc::new(link);
         let mut dialler = self.dialler.clone();
         dialler.hello.link = self.links;

@@ -6,14 +6,17 @@
 mod answer;
 mod check;
 mod fault;
+mod inline;
 mod pairs;
 
 use serde::Serialize;
+pub use tollgate_limit::{CalendarUnit, Fallback};
 
 pub use self::{
     answer::{Algorithm, Answer, LimitAnswer, put_decision, read_answer},
-    check::{Check, InlineLimit, Subject, put_check, read_check},
+    check::{Check, Subject, put_check, read_check},
     fault::{Fault, FaultKind, put_fault},
+    inline::{InlineAlgorithm, InlineLimit},
     pairs::Pairs,
 };
 use crate::{

@@ -10,6 +10,7 @@ mod codec;
 pub mod frame;
 pub mod identity;
 pub mod peer;
+pub mod receipt;
 mod rule;
 mod verdict;
 

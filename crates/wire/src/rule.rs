@@ -39,7 +39,8 @@ enum RawAlgorithm<'a> {
     },
     CalendarWindow {
         limit: u64,
-        unit: RawUnit,
+        #[serde(with = "RawUnit")]
+        unit: CalendarUnit,
         zone: &'a str,
     },
     TokenBucket {
@@ -59,8 +60,9 @@ enum RawAlgorithm<'a> {
 }
 
 /// The bytes of a [`CalendarUnit`]; grows at the end only.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-enum RawUnit {
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "CalendarUnit")]
+pub(crate) enum RawUnit {
     Hour,
     Day,
     Week,
@@ -133,7 +135,7 @@ impl From<&Algorithm> for RawAlgorithm<'static> {
                 },
                 Alignment::Calendar(unit, zone) => Self::CalendarWindow {
                     limit: rule.limit,
-                    unit: unit.into(),
+                    unit,
                     zone: zone.name(),
                 },
             },
@@ -198,7 +200,7 @@ impl TryFrom<RawAlgorithm<'_>> for Algorithm {
                 let zone = Zone::named(zone).ok_or(CodecError::Malformed)?;
                 Self::FixedWindow(FixedWindow {
                     limit: within(limit, MAX_UNITS)?,
-                    alignment: Alignment::Calendar(unit.into(), zone),
+                    alignment: Alignment::Calendar(unit, zone),
                 })
             }
             RawAlgorithm::TokenBucket {
@@ -245,30 +247,6 @@ impl TryFrom<RawBan> for Ban {
             escalation: raw.escalation,
             longest: longest.span(),
         })
-    }
-}
-
-impl From<CalendarUnit> for RawUnit {
-    fn from(unit: CalendarUnit) -> Self {
-        match unit {
-            CalendarUnit::Hour => Self::Hour,
-            CalendarUnit::Day => Self::Day,
-            CalendarUnit::Week => Self::Week,
-            CalendarUnit::Month => Self::Month,
-            CalendarUnit::Year => Self::Year,
-        }
-    }
-}
-
-impl From<RawUnit> for CalendarUnit {
-    fn from(raw: RawUnit) -> Self {
-        match raw {
-            RawUnit::Hour => Self::Hour,
-            RawUnit::Day => Self::Day,
-            RawUnit::Week => Self::Week,
-            RawUnit::Month => Self::Month,
-            RawUnit::Year => Self::Year,
-        }
     }
 }
 

@@ -15,7 +15,7 @@ use serde::Serialize;
 
 use crate::{
     command::{Exit, Failure, answers::CheckAnswer},
-    output::Table,
+    output::{Table, shown},
 };
 
 /// Clients that are told apart; what is refused to more is in the sums alone.
@@ -263,17 +263,4 @@ impl Report {
         sorted.truncate(SHOWN_CLIENTS);
         sorted
     }
-}
-
-/// A number in groups of three digits.
-fn shown(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push(' ');
-        }
-        text.push(digit);
-    }
-    text
 }

@@ -2,12 +2,12 @@
 
 use futures_util::stream::FuturesUnordered;
 use tollgate_limit::{
-    AlgorithmSpec, Attributes, Call, CheckError, Cost, Decision, LimitNumber, LimitSpec, MAX_UNITS,
-    Mode, Nanos, Question, Subject,
+    Attributes, Call, CheckError, Cost, Decision, LimitNumber, LimitSpec, MAX_UNITS, Mode, Nanos,
+    Question, Subject,
 };
 use tollgate_wire::{
     CodecError, OLDEST_PROTOCOL_VERSION, PROTOCOL_VERSION,
-    client::{self, FaultKind, InlineLimit, Pairs},
+    client::{self, FaultKind, InlineAlgorithm, InlineLimit, Pairs},
     frame::{self, Frame, FrameError, MAX_CLIENT_FRAME},
 };
 
@@ -18,6 +18,10 @@ use crate::{
 };
 
 const KEY: &str = "at least one attribute";
+const NO_PERMITS: &str = "another algorithm; permits are asked for with `POST /v1/acquire`";
+/// The longest text of a fault, in bytes: what a client sent is quoted in it, and must not make it longer
+/// than a frame.
+const MAX_FAULT_TEXT: usize = 1024;
 
 /// What became of the bytes at hand.
 pub(super) struct Batch {
@@ -150,22 +154,26 @@ fn attributes_of<'a>(parent: &str, pairs: &'a Pairs<'_>) -> Result<Attributes<'a
 
 /// The spec of an inline limit. Key attributes are sorted, as those of HTTP are: the order in which
 /// they came must not make a key.
-fn spec_of(limit: &InlineLimit<'_>, key: &Pairs<'_>) -> Result<LimitSpec, client::Fault> {
+pub(super) fn spec_of(
+    limit: &InlineLimit<'_>,
+    key: &Pairs<'_>,
+) -> Result<LimitSpec, client::Fault> {
     if key.is_empty() {
         return Err(told(Fault::new("key", "empty", KEY)));
+    }
+    if let InlineAlgorithm::Concurrency { .. } = limit.algorithm {
+        let wrong = "is `concurrency`, and nothing of this protocol releases a permit";
+        return Err(told(Fault::new("limit.algorithm", wrong, NO_PERMITS)));
     }
     let mut names: Vec<String> = key.iter().map(|(name, _)| name.to_owned()).collect();
     names.sort_unstable();
     Ok(LimitSpec {
         key: names,
+        fallback: limit.fallback,
         ..LimitSpec::new(
             limit.name.as_ref(),
             LimitNumber::One(limit.limit),
-            AlgorithmSpec::SlidingWindow {
-                window: Nanos::new(limit.window_nanos),
-                slices: u64::from(limit.slices),
-                hard: limit.hard,
-            },
+            (&limit.algorithm).into(),
         )
     })
 }
@@ -198,8 +206,17 @@ fn fault_of_check(error: CheckError) -> client::Fault {
 }
 
 fn told(found: Fault) -> client::Fault {
-    let message = format!("{}; right is: {}", found.wrong, found.right);
-    fault(FaultKind::BadRequest, Some(found.field), message)
+    let message = format!("{}; right is: {}", cut(found.wrong), found.right);
+    fault(FaultKind::BadRequest, Some(cut(found.field)), message)
+}
+
+/// Ends a text that quotes what a client sent where it is too long.
+fn cut(mut text: String) -> String {
+    if text.len() > MAX_FAULT_TEXT {
+        text.truncate(text.floor_char_boundary(MAX_FAULT_TEXT));
+        text.push_str("...");
+    }
+    text
 }
 
 const fn fault(kind: FaultKind, field: Option<String>, message: String) -> client::Fault {

@@ -129,6 +129,10 @@ impl From<CounterError> for Problem {
                 StatusCode::NOT_FOUND,
                 Fault::new("limit", wrong, "the name of a limit of the policy"),
             ),
+            CounterError::Unlimited { .. } => Self::of(
+                StatusCode::NOT_FOUND,
+                Fault::new("limit", wrong, "attributes of a tier that is limited"),
+            ),
             CounterError::MissingAttribute { attribute } => {
                 let field = format!("attr.{attribute}");
                 Fault::new(field, wrong, "a value that is not empty").into()

@@ -14,14 +14,6 @@ const DECIDERS: [DecidedBy; 5] = [
     DecidedBy::Switch,
 ];
 
-/// All reasons, in the order of the metrics.
-const REASONS: [Reason; 4] = [
-    Reason::LimitExceeded,
-    Reason::CostExceedsLimit,
-    Reason::LimitIsZero,
-    Reason::Undecided,
-];
-
 /// What a node has counted since it started.
 #[derive(Clone, Debug, Default)]
 pub struct MetricsSnapshot {
@@ -77,7 +69,7 @@ impl LimitMetrics {
             limit: limit.to_owned(),
             allowed: DECIDERS.map(|decided_by| (decided_by, 0)).to_vec(),
             refused: DECIDERS.map(|decided_by| (decided_by, 0)).to_vec(),
-            reasons: REASONS.map(|reason| (reason, 0)).to_vec(),
+            reasons: Reason::ALL.map(|reason| (reason, 0)).to_vec(),
             skipped: 0,
         }
     }

@@ -11,6 +11,7 @@ mod calls;
 mod link;
 mod node;
 mod retry;
+mod tower;
 mod trust;
 
 use std::time::Duration;

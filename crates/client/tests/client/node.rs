@@ -16,8 +16,8 @@ use rustls::{
 use tokio::sync::mpsc;
 use tollgate_client::{Credentials, Fault};
 use tollgate_limit::{
-    AlgorithmSpec, CheckId, DecidedBy, Decision, Fallback, HashKey, Limit, LimitDecision,
-    LimitNumber, LimitSpec, Nanos, NodeId, Outcome, Reason, Verdict,
+    AlgorithmSpec, CheckId, Cost, DecidedBy, Decision, Fallback, HashKey, KeyHash, Limit,
+    LimitDecision, LimitNumber, LimitSpec, Nanos, NodeId, Outcome, Reason, Verdict,
 };
 use tollgate_wire::{
     ALPN_CLIENT,
@@ -37,6 +37,8 @@ pub(crate) enum Behaviour {
     Silence,
     /// Refuses so many, to be retried after so long or never, then admits.
     Refuse(AtomicUsize, Option<Nanos>),
+    /// Says what these limits said.
+    Decide(Vec<LimitDecision>),
     /// Says what is wrong.
     Fault(Fault),
     /// Sends these bytes for the first check.
@@ -195,6 +197,7 @@ fn say(behaviour: &Behaviour, asked: Asked, gathered: &mut Vec<Asked>, out: &mut
                 Err(_) => put(out, asked, Outcome::Allow, None),
             }
         }
+        Behaviour::Decide(limits) => put_limits(out, asked, limits.clone()),
         Behaviour::Fault(fault) => {
             frame::put(out, asked.id, |body| put_fault(body, fault)).unwrap();
         }
@@ -208,19 +211,6 @@ fn say(behaviour: &Behaviour, asked: Asked, gathered: &mut Vec<Asked>, out: &mut
 }
 
 fn put(out: &mut Vec<u8>, asked: Asked, outcome: Outcome, retry_after: Option<Nanos>) {
-    let spec = LimitSpec {
-        key: vec!["ip".to_owned()],
-        fallback: Fallback::Deny,
-        ..LimitSpec::new(
-            "per-ip",
-            LimitNumber::One(100),
-            AlgorithmSpec::SlidingWindow {
-                window: Nanos::from_millis(60_000),
-                slices: 10,
-                hard: false,
-            },
-        )
-    };
     let verdict = Verdict {
         outcome,
         used: asked.cost,
@@ -231,19 +221,42 @@ fn put(out: &mut Vec<u8>, asked: Asked, outcome: Outcome, retry_after: Option<Na
         delay: Nanos::ZERO,
         charged_slice: 0,
     };
-    let limit = LimitDecision {
-        limit: Arc::new(Limit::inline(spec, &HashKey::new([0; 16])).unwrap()),
-        verdict,
-        decided_by: DecidedBy::Owner,
-        node: NodeId::new("n1").unwrap(),
-        degraded: false,
-    };
+    let limit = decided("per-ip", Nanos::from_millis(60_000), verdict);
+    put_limits(out, asked, vec![limit]);
+}
+
+fn put_limits(out: &mut Vec<u8>, asked: Asked, limits: Vec<LimitDecision>) {
     let decision = Decision {
         id: CheckId {
             boot: 1,
             number: asked.id,
         },
-        limits: vec![limit],
+        limits,
     };
     frame::put(out, asked.id, |body| put_decision(body, &decision)).unwrap();
+}
+
+/// What a limit of 100 said.
+pub(crate) fn decided(name: &str, window: Nanos, verdict: Verdict) -> LimitDecision {
+    let algorithm = AlgorithmSpec::SlidingWindow {
+        window,
+        slices: 10,
+        hard: false,
+    };
+    let spec = LimitSpec {
+        key: vec!["ip".to_owned()],
+        fallback: Fallback::Deny,
+        ..LimitSpec::new(name, LimitNumber::One(100), algorithm)
+    };
+    let limit = Limit::inline(spec, &HashKey::new([0; 16])).unwrap();
+    LimitDecision {
+        key: KeyHash::from_halves(1, 2),
+        rule: *limit.usual_rule().unwrap(),
+        charged: Cost::ZERO,
+        limit: Arc::new(limit),
+        verdict,
+        decided_by: DecidedBy::Owner,
+        node: NodeId::new("n1").unwrap(),
+        degraded: false,
+    }
 }

@@ -1,4 +1,7 @@
-//! The entry node's side: repeats give-backs until they are acknowledged.
+//! The entry node's side: repeats amendments until they are acknowledged.
+//!
+//! What its owner cannot take any more comes out again, so that it can be sent to the next one: all but
+//! give-backs, which name a slice of the clock of the boot that charged.
 
 use std::collections::VecDeque;
 
@@ -8,10 +11,10 @@ use tollgate_wire::identity::BootId;
 
 use super::AMEND_WINDOW;
 
-/// The oldest outstanding give-back is [`AMEND_WINDOW`] numbers back: the owner could not tell it
-/// from a repetition any more. Nothing was stored; the charge stands, towards refusing.
+/// The oldest outstanding amendment is [`AMEND_WINDOW`] numbers back: the owner could not tell it
+/// from a repetition any more. Nothing was stored.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
-#[error("more than {AMEND_WINDOW} give-backs are outstanding")]
+#[error("more than {AMEND_WINDOW} amendments are outstanding")]
 pub struct QueueFull;
 
 /// A change of a counter that must reach its owner, once.
@@ -23,10 +26,29 @@ pub struct Amendment {
     pub change: Change,
 }
 
+impl Amendment {
+    /// Whether it means something to another owner than the one that it was for.
+    const fn outlives_owner(&self) -> bool {
+        match self.change {
+            Change::GiveBack { .. } => false,
+            Change::Refund | Change::Charge | Change::Failure | Change::Reset => true,
+        }
+    }
+}
+
+/// An amendment that its owner did not take, for the next owner of its slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Returned {
+    /// What is to be done.
+    pub amendment: Amendment,
+    /// When it is of no use any more.
+    pub expires: Nanos,
+}
+
 /// The outstanding amendments towards one owner.
 ///
-/// Invariants: sequence numbers are dense from 0 for each boot of the owner; all outstanding ones lie
-/// in one [`AMEND_WINDOW`].
+/// Invariants: sequence numbers are dense from 0 and never used twice, whatever the owner's boot, so that
+/// none is taken for a repetition of another; all outstanding ones lie in one [`AMEND_WINDOW`].
 #[derive(Debug)]
 pub struct AmendQueue {
     owner: BootId,
@@ -43,6 +65,15 @@ struct Outstanding {
     expires: Nanos,
 }
 
+impl Outstanding {
+    fn returned(self) -> Option<Returned> {
+        self.amendment.outlives_owner().then_some(Returned {
+            amendment: self.amendment,
+            expires: self.expires,
+        })
+    }
+}
+
 impl AmendQueue {
     /// Nothing is outstanding towards this boot of the owner.
     #[must_use]
@@ -55,26 +86,53 @@ impl AmendQueue {
         }
     }
 
-    /// The owner speaks as this boot. If it is a new one, what was for the old one is dropped, since
-    /// its counters are gone, and numbers start at 0.
-    pub fn handle_owner(&mut self, owner: BootId) {
-        if owner != self.owner {
-            *self = Self::new(owner);
+    /// The owner speaks as this boot. If it is a new one, give-backs to the old one are dropped, since
+    /// its counters are gone; the others come out.
+    pub fn handle_owner(&mut self, owner: BootId) -> Vec<Returned> {
+        if owner == self.owner {
+            return Vec::new();
         }
+        self.owner = owner;
+        self.drain()
     }
 
-    /// The boot of the owner that the give-backs are for.
+    /// The owner is gone: all but give-backs come out.
+    pub fn drain(&mut self) -> Vec<Returned> {
+        let taken = u64::try_from(self.places.len()).unwrap_or(u64::MAX);
+        self.first = self.first.saturating_add(taken);
+        self.outstanding = 0;
+        let places = self.places.drain(..).flatten();
+        places.filter_map(Outstanding::returned).collect()
+    }
+
+    /// The owner does not own the slot (any more): it is not sent again, and comes out unless it is a
+    /// give-back.
+    pub fn take_back(&mut self, sequence: u64) -> Option<Returned> {
+        let taken = self.take(sequence)?;
+        taken.returned()
+    }
+
+    /// The boot of the owner that the amendments are for.
     #[must_use]
     pub const fn owner(&self) -> BootId {
         self.owner
     }
 
-    /// A charge must go back; it is due at once, and until `window` from now, when it has left its
-    /// counter anyway. Gives its sequence number.
+    /// A counter must be changed; that is due at once, and until a window from now, when what it is about
+    /// has left the counter anyway. Gives its sequence number.
     ///
     /// # Errors
     /// [`QueueFull`].
     pub fn push(&mut self, now: Nanos, amendment: Amendment) -> Result<u64, QueueFull> {
+        let expires = now.saturating_add(amendment.ask.rule.window().span());
+        self.push_until(expires, amendment)
+    }
+
+    /// The same, until an instant of the caller's choice.
+    ///
+    /// # Errors
+    /// [`QueueFull`].
+    pub fn push_until(&mut self, expires: Nanos, amendment: Amendment) -> Result<u64, QueueFull> {
         if self.places.len() >= AMEND_WINDOW {
             return Err(QueueFull);
         }
@@ -83,7 +141,7 @@ impl AmendQueue {
         self.places.push_back(Some(Outstanding {
             amendment,
             sent_at: None,
-            expires: now.saturating_add(amendment.ask.rule.window().span()),
+            expires,
         }));
         self.outstanding = self.outstanding.saturating_add(1);
         Ok(sequence)
@@ -91,14 +149,14 @@ impl AmendQueue {
 
     /// The owner has it.
     pub fn acknowledge(&mut self, sequence: u64) {
-        let index = sequence
-            .checked_sub(self.first)
-            .and_then(|index| usize::try_from(index).ok());
-        let place = index.and_then(|index| self.places.get_mut(index));
-        if place.and_then(Option::take).is_some() {
-            self.outstanding = self.outstanding.saturating_sub(1);
-        }
-        self.settle();
+        self.take(sequence);
+    }
+
+    /// Whether the owner has not said yet that it has it.
+    #[must_use]
+    pub fn is_outstanding(&self, sequence: u64) -> bool {
+        let place = self.index_of(sequence).and_then(|at| self.places.get(at));
+        place.is_some_and(Option::is_some)
     }
 
     /// Those to send now: never sent, or sent `retry_interval` ago at least. Each counts as sent when
@@ -149,6 +207,19 @@ impl AmendQueue {
         self.outstanding == 0
     }
 
+    fn index_of(&self, sequence: u64) -> Option<usize> {
+        let index = sequence.checked_sub(self.first)?;
+        usize::try_from(index).ok()
+    }
+
+    fn take(&mut self, sequence: u64) -> Option<Outstanding> {
+        let at = self.index_of(sequence)?;
+        let taken = self.places.get_mut(at)?.take()?;
+        self.outstanding = self.outstanding.saturating_sub(1);
+        self.settle();
+        Some(taken)
+    }
+
     fn settle(&mut self) {
         while let Some(None) = self.places.front() {
             self.places.pop_front();
@@ -159,14 +230,13 @@ impl AmendQueue {
 
 #[cfg(test)]
 mod tests {
-    use tollgate_limit::{Cost, KeyHash, Nanos, OldestSlice, Rule, SlidingWindow, Window};
+    use tollgate_limit::{
+        Algorithm, Ask, Change, Cost, KeyHash, Nanos, OldestSlice, Rule, SlidingWindow, Window,
+    };
     use tollgate_wire::identity::BootId;
 
-    use super::{AMEND_WINDOW, AmendQueue, QueueFull};
-    use crate::{
-        give_back::{Acceptance, AmendWindow},
-        settle::Charge,
-    };
+    use super::{AMEND_WINDOW, AmendQueue, Amendment, QueueFull, Returned};
+    use crate::amend::{Acceptance, AmendWindow};
 
     const RETRY: Nanos = at(100);
 
@@ -174,22 +244,23 @@ mod tests {
         Nanos::from_millis(millis)
     }
 
-    fn window() -> Window {
-        Window::new(at(1_000)).unwrap()
+    fn amendment(change: Change) -> Amendment {
+        let rule = Rule::new(Algorithm::SlidingWindow(SlidingWindow {
+            limit: 5,
+            window: Window::new(at(1_000)).unwrap(),
+            slices: 1,
+            oldest: OldestSlice::Weighted,
+        }));
+        let key = KeyHash::from_halves(1, 2);
+        let cost = Cost::ONE;
+        Amendment {
+            ask: Ask { key, rule, cost },
+            change,
+        }
     }
 
-    fn charge(slice: u64) -> Charge {
-        Charge {
-            key: KeyHash::from_halves(1, 2),
-            rule: Rule::SlidingWindow(SlidingWindow {
-                limit: 5,
-                window: window(),
-                slices: 1,
-                oldest: OldestSlice::Weighted,
-            }),
-            cost: Cost::ONE,
-            slice,
-        }
+    fn give_back(slice: u64) -> Amendment {
+        amendment(Change::GiveBack { slice })
     }
 
     fn due(queue: &mut AmendQueue, now: u64) -> Vec<u64> {
@@ -200,20 +271,22 @@ mod tests {
     }
 
     #[test]
-    fn a_give_back_is_repeated_until_acknowledged() {
+    fn an_amendment_is_repeated_until_acknowledged() {
         let mut queue = AmendQueue::new(BootId(1));
-        assert_eq!(queue.push(at(0), charge(7), window()), Ok(0));
-        assert_eq!(queue.push(at(0), charge(8), window()), Ok(1));
+        assert_eq!(queue.push(at(0), give_back(7)), Ok(0));
+        assert_eq!(queue.push(at(0), give_back(8)), Ok(1));
         let sent: Vec<_> = queue.due(at(0), RETRY).collect();
-        assert_eq!(sent, [(0, charge(7)), (1, charge(8))]);
+        assert_eq!(sent, [(0, give_back(7)), (1, give_back(8))]);
         assert_eq!(due(&mut queue, 99), []);
+        assert!(queue.is_outstanding(0));
         queue.acknowledge(0);
         queue.acknowledge(0);
         queue.acknowledge(55);
+        assert!(!queue.is_outstanding(0) && queue.is_outstanding(1));
         assert_eq!(queue.len(), 1);
         assert_eq!(due(&mut queue, 100), [1]);
         assert_eq!(
-            queue.push(at(100), charge(9), window()),
+            queue.push(at(100), give_back(9)),
             Ok(2),
             "no number is used twice"
         );
@@ -222,15 +295,18 @@ mod tests {
         queue.acknowledge(1);
         assert!(queue.is_empty());
         assert_eq!(due(&mut queue, 900), []);
-        assert_eq!(queue.push(at(900), charge(9), window()), Ok(3));
+        assert_eq!(queue.push(at(900), give_back(9)), Ok(3));
     }
 
     #[test]
     fn it_ends_with_its_window() {
         let mut queue = AmendQueue::new(BootId(1));
-        queue.push(at(0), charge(1), window()).unwrap();
-        queue.push(at(500), charge(2), window()).unwrap();
-        queue.expire(at(999));
+        queue.push(at(0), give_back(1)).unwrap();
+        queue.push(at(500), give_back(2)).unwrap();
+        queue.push_until(at(600), give_back(3)).unwrap();
+        queue.expire(at(599));
+        assert_eq!(queue.len(), 3);
+        queue.expire(at(600));
         assert_eq!(queue.len(), 2);
         queue.expire(at(1_000));
         assert_eq!(due(&mut queue, 1_000), [1]);
@@ -239,14 +315,45 @@ mod tests {
     }
 
     #[test]
-    fn a_new_boot_of_the_owner_starts_anew() {
+    fn a_new_boot_of_the_owner_is_told_what_means_something_to_it() {
         let mut queue = AmendQueue::new(BootId(1));
-        queue.push(at(0), charge(1), window()).unwrap();
-        queue.handle_owner(BootId(1));
-        assert_eq!(queue.len(), 1);
-        queue.handle_owner(BootId(2));
+        queue.push(at(0), give_back(1)).unwrap();
+        let lasting = [
+            Change::Refund,
+            Change::Charge,
+            Change::Failure,
+            Change::Reset,
+        ]
+        .map(amendment);
+        for amendment in lasting {
+            queue.push(at(0), amendment).unwrap();
+        }
+        assert_eq!(queue.handle_owner(BootId(1)), []);
+        assert_eq!(queue.len(), 5);
+        let returned = lasting.map(|amendment| Returned {
+            amendment,
+            expires: at(1_000),
+        });
+        assert_eq!(queue.handle_owner(BootId(2)), returned);
         assert!(queue.is_empty());
-        assert_eq!(queue.push(at(0), charge(2), window()), Ok(0));
+        assert_eq!(
+            queue.push(at(0), give_back(2)),
+            Ok(5),
+            "the new boot may have heard of the old numbers"
+        );
+    }
+
+    #[test]
+    fn what_the_owner_does_not_take_comes_out() {
+        let mut queue = AmendQueue::new(BootId(1));
+        let charge = amendment(Change::Charge);
+        queue.push(at(0), give_back(1)).unwrap();
+        queue.push(at(0), charge).unwrap();
+        assert_eq!(queue.take_back(0), None);
+        let returned = queue.take_back(1).unwrap();
+        assert_eq!((returned.amendment, returned.expires), (charge, at(1_000)));
+        assert_eq!(queue.take_back(1), None, "once");
+        assert_eq!(due(&mut queue, 100), []);
     }
 
     #[test]
@@ -254,17 +361,17 @@ mod tests {
         let mut queue = AmendQueue::new(BootId(1));
         let mut owner = AmendWindow::new();
         for _ in 0..AMEND_WINDOW {
-            queue.push(at(0), charge(1), window()).unwrap();
+            queue.push(at(0), give_back(1)).unwrap();
         }
-        assert_eq!(queue.push(at(0), charge(1), window()), Err(QueueFull));
+        assert_eq!(queue.push(at(0), give_back(1)), Err(QueueFull));
         queue.acknowledge(5);
         assert_eq!(
-            queue.push(at(0), charge(1), window()),
+            queue.push(at(0), give_back(1)),
             Err(QueueFull),
             "0 holds the window"
         );
         queue.acknowledge(0);
-        assert_eq!(queue.push(at(0), charge(1), window()), Ok(1_024));
+        assert_eq!(queue.push(at(0), give_back(1)), Ok(1_024));
         let mut sent = due(&mut queue, 0);
         sent.reverse();
         for sequence in sent {

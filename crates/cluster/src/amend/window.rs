@@ -1,55 +1,78 @@
-//! The owner's side: tells a give-back from its repetition.
+//! The owner's side: tells an amendment from its repetition, and says the same of both.
 
-/// How many sequence numbers back a give-back is still told from its repetition.
+/// How many sequence numbers back an amendment is still told from its repetition.
 pub const AMEND_WINDOW: usize = 1_024;
 
-/// What to do with a give-back. All three are acknowledged, so that the sender stops.
+/// What to do with an amendment. All but the refused are acknowledged, so that the sender stops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Acceptance {
-    /// It is new: give back.
+    /// It is new: do it.
     Fresh,
     /// It was done before: change nothing.
     Repeated,
+    /// It was refused, now or before: change nothing and say so again. What was refused is never done
+    /// later, since its sender gives it to another owner by then.
+    Refused,
     /// It is out of the window and may have been done before: change nothing.
     TooOld,
 }
 
-/// The give-backs of one entry boot, as a window of bits that slides with the highest number, as
+/// The amendments of one link, as a window of bits that slides with the highest number, as
 /// security protocols have one against replays.
 ///
-/// INV-GIVEN-BACK-ONCE: a sequence number is `Fresh` at most once, whatever the order.
+/// INV-GIVEN-BACK-ONCE: a sequence number is `Fresh` at most once, whatever the order, and never once it
+/// was `Refused`.
 #[derive(Clone, Debug)]
 pub struct AmendWindow {
     /// One above the highest number seen.
     next: u64,
     /// Bit n modulo the window says whether n was seen, for the numbers of the window below `next`.
     seen: [u64; WORDS],
+    /// Of those seen the ones that were refused.
+    refused: [u64; WORDS],
 }
 
 impl AmendWindow {
-    /// No give-back yet.
+    /// No amendment yet.
     #[must_use]
     pub const fn new() -> Self {
         Self {
             next: 0,
             seen: [0; WORDS],
+            refused: [0; WORDS],
         }
     }
 
-    /// A give-back has come.
+    /// An amendment has come that can be done here.
     pub fn accept(&mut self, sequence: u64) -> Acceptance {
+        self.enter(sequence, Acceptance::Fresh)
+    }
+
+    /// One has come for a slot that is not this node's.
+    pub fn refuse(&mut self, sequence: u64) -> Acceptance {
+        self.enter(sequence, Acceptance::Refused)
+    }
+
+    fn enter(&mut self, sequence: u64, as_new: Acceptance) -> Acceptance {
         if sequence < self.next.saturating_sub(WINDOW) || sequence == u64::MAX {
             return Acceptance::TooOld;
         }
         self.slide_over(sequence);
-        let Some((word, bit)) = self.place(sequence) else {
+        let Some((seen, refused, bit)) = self.place(sequence) else {
             return Acceptance::TooOld;
         };
-        if *word & bit != 0 {
-            return Acceptance::Repeated;
+        if *seen & bit == 0 {
+            *seen |= bit;
+            if as_new == Acceptance::Refused {
+                *refused |= bit;
+            }
+            return as_new;
         }
-        *word |= bit;
-        Acceptance::Fresh
+        if *refused & bit == 0 {
+            Acceptance::Repeated
+        } else {
+            Acceptance::Refused
+        }
     }
 
     /// Makes a number part of the window; the numbers that come in with it are not seen.
@@ -59,17 +82,21 @@ impl AmendWindow {
         }
         let first_new = self.next.max(sequence.saturating_sub(WINDOW));
         for new in first_new..=sequence {
-            if let Some((word, bit)) = self.place(new) {
-                *word &= !bit;
+            if let Some((seen, refused, bit)) = self.place(new) {
+                *seen &= !bit;
+                *refused &= !bit;
             }
         }
         self.next = sequence.saturating_add(1);
     }
 
-    fn place(&mut self, sequence: u64) -> Option<(&mut u64, u64)> {
+    /// The words of a number among those seen and refused, and its bit in them.
+    fn place(&mut self, sequence: u64) -> Option<(&mut u64, &mut u64, u64)> {
         let within = usize::try_from(sequence % WINDOW).ok()?;
-        let word = self.seen.get_mut(within / BITS)?;
-        Some((word, 1_u64.rotate_left(u32::try_from(within % BITS).ok()?)))
+        let seen = self.seen.get_mut(within / BITS)?;
+        let refused = self.refused.get_mut(within / BITS)?;
+        let bit = 1_u64.rotate_left(u32::try_from(within % BITS).ok()?);
+        Some((seen, refused, bit))
     }
 }
 
@@ -99,6 +126,17 @@ mod tests {
             assert_eq!(window.accept(sequence), Acceptance::Repeated, "{sequence}");
         }
         assert_eq!(u64::try_from(AMEND_WINDOW), Ok(WINDOW));
+    }
+
+    #[test]
+    fn what_was_refused_is_never_done() {
+        let mut window = AmendWindow::new();
+        assert_eq!(window.refuse(3), Acceptance::Refused);
+        assert_eq!(window.accept(3), Acceptance::Refused);
+        assert_eq!(window.accept(4), Acceptance::Fresh);
+        assert_eq!(window.refuse(4), Acceptance::Repeated, "it was done");
+        assert_eq!(window.accept(3 + WINDOW), Acceptance::Fresh);
+        assert_eq!(window.refuse(3), Acceptance::TooOld);
     }
 
     #[test]

@@ -169,6 +169,24 @@ impl Limit {
         &self.key
     }
 
+    /// The attributes that it looks at, in no order; one may stand twice.
+    pub fn attributes(&self) -> impl Iterator<Item = &str> {
+        let matched = self.matches.iter().map(|(attribute, _)| attribute.as_str());
+        let cost = match &self.cost {
+            CostSource::Request => None,
+            CostSource::Attribute(attribute) => Some(attribute.as_str()),
+        };
+        let set_aside = self
+            .set_aside
+            .iter()
+            .map(|(attribute, _)| attribute.as_str());
+        matched
+            .chain(self.tiers.attribute())
+            .chain(set_aside)
+            .chain(cost)
+            .chain(self.key.iter().map(String::as_str))
+    }
+
     /// The rule that holds where no check says which tier: that of the default one. `None` if there is
     /// none since all is unlimited.
     #[must_use]

@@ -4,26 +4,22 @@ use super::{Limit, MAX_LIMITS_PER_POLICY, Policies, PolicyError};
 use crate::{
     attributes::Attributes,
     key::HashKey,
-    question::CheckError,
-    spec::{AlgorithmSpec, Fallback, LimitSpec},
-    units::Nanos,
+    question::{Call, CheckError},
+    spec::{AlgorithmSpec, LimitNumber, LimitSpec},
+    units::{Cost, Nanos},
 };
 
 pub(super) const HASH_KEY: HashKey = HashKey::new([7; 16]);
 
 pub(super) fn spec(name: &str, key: &[&str]) -> LimitSpec {
+    let algorithm = AlgorithmSpec::SlidingWindow {
+        window: Nanos::from_millis(60_000),
+        slices: 10,
+        hard: false,
+    };
     LimitSpec {
-        name: name.to_owned(),
-        matches: Vec::new(),
         key: key.iter().map(|&attribute| attribute.to_owned()).collect(),
-        algorithm: AlgorithmSpec::SlidingWindow {
-            limit: 100,
-            window: Nanos::from_millis(60_000),
-            slices: 10,
-            hard: false,
-        },
-        fallback: Fallback::LocalFull,
-        required: false,
+        ..LimitSpec::new(name, LimitNumber::One(100), algorithm)
     }
 }
 
@@ -51,7 +47,7 @@ fn the_matching_limits_apply_in_their_order() {
     let policy = policies.policy("api").expect("just made");
     let names = |pairs: &[(&str, &str)]| {
         let applied = policy
-            .select(&attributes(pairs))
+            .select(&attributes(pairs), Cost::ONE, Call::Check)
             .expect("nothing is required");
         let names = applied
             .iter()
@@ -79,7 +75,7 @@ fn a_required_attribute_must_be_there() {
     policies.add("api", limit(per_user)).expect("room for it");
     let policy = policies.policy("api").expect("just made");
     let error = policy
-        .select(&attributes(&[("user", "")]))
+        .select(&attributes(&[("user", "")]), Cost::ONE, Call::Check)
         .expect_err("absent");
     let limit = "per-user".to_owned();
     let attribute = "user".to_owned();

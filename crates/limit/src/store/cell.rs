@@ -27,6 +27,8 @@ const FULL_FLAG: u64 = 0x100;
 /// In meta: the kind, from this bit on.
 const KIND_SHIFT: u32 = 9;
 const KIND_MASK: u64 = 0b111;
+/// The kind of a sliding window.
+const SLIDING_WINDOW: u64 = 0;
 /// In meta: set if the cell counts reported failures.
 const FAILURES_FLAG: u64 = 0x1000;
 /// In meta: what tells a cell from the others of its key.
@@ -99,7 +101,7 @@ enum Kind {
 impl Kind {
     const fn bits(self) -> u64 {
         let number: u64 = match self {
-            Self::SlidingWindow => 0,
+            Self::SlidingWindow => SLIDING_WINDOW,
             Self::SlidingLog => 1,
             Self::FixedWindow => 2,
             Self::TokenBucket => 3,
@@ -112,7 +114,7 @@ impl Kind {
 
     const fn of(meta: u64) -> Option<Self> {
         match (meta >> KIND_SHIFT) & KIND_MASK {
-            0 => Some(Self::SlidingWindow),
+            SLIDING_WINDOW => Some(Self::SlidingWindow),
             1 => Some(Self::SlidingLog),
             2 => Some(Self::FixedWindow),
             3 => Some(Self::TokenBucket),
@@ -126,17 +128,14 @@ impl Kind {
 
 /// The word of a window: its nanoseconds, or below the shortest window a unit of the calendar and a zone.
 fn window_word(algorithm: &Algorithm) -> u64 {
-    match algorithm {
-        Algorithm::FixedWindow(FixedWindow {
-            alignment: Alignment::Calendar(unit, zone),
-            ..
-        }) => {
-            let unit = CalendarUnit::ALL.iter().position(|known| known == unit);
-            let unit = u64::try_from(unit.unwrap_or(0)).unwrap_or(0);
-            unit << u16::BITS | u64::from(zone.number())
-        }
-        other => other.window().span().as_nanos(),
+    if let Algorithm::FixedWindow(rule) = algorithm
+        && let Alignment::Calendar(unit, zone) = rule.alignment
+    {
+        let unit = CalendarUnit::ALL.iter().position(|known| *known == unit);
+        let unit = u64::try_from(unit.unwrap_or(0)).unwrap_or(0);
+        return unit << u16::BITS | u64::from(zone.number());
     }
+    algorithm.window().span().as_nanos()
 }
 
 fn alignment_of(word: u64) -> Option<Alignment> {
@@ -207,14 +206,25 @@ pub(super) fn start(
 
 /// The counter of a cell.
 pub(super) fn held(cell: &[u64]) -> Option<Held<'_>> {
-    let [_, _, _, _, seen, latest, words @ ..] = cell else {
+    let [_, _, meta, _, seen, latest, words @ ..] = cell else {
         return None;
     };
     Some(Held {
         seen: *seen,
         latest: Nanos::new(*latest),
-        words,
+        words: words.get(..words_in_use(*meta, words.len()))?,
     })
+}
+
+/// How many of a cell's own words its counter takes: a window goes round in just as many as it has
+/// slices and one, a ring of entries finds out by itself.
+#[inline]
+fn words_in_use(meta: u64, own_words: usize) -> usize {
+    if (meta >> KIND_SHIFT) & KIND_MASK != SLIDING_WINDOW {
+        return own_words;
+    }
+    let slices = usize::try_from(meta & SLICES_MASK).unwrap_or(0);
+    slices.saturating_add(1).min(own_words)
 }
 
 /// Runs a change of the counter. If it says that it wrote, the write is numbered and the rule's numbers
@@ -228,6 +238,8 @@ pub(super) fn change<T>(
     let [_, _, meta, _, seen, latest, words @ ..] = cell else {
         return None;
     };
+    let in_use = words_in_use(*meta, words.len());
+    let words = words.get_mut(..in_use)?;
     let mut instant = Nanos::new(*latest);
     let (result, wrote) = change(HeldMut {
         seen: *seen,
@@ -237,11 +249,13 @@ pub(super) fn change<T>(
     if wrote == Wrote::Yes {
         *latest = instant.as_nanos();
         *seen = rule.capacity();
-        let full = match &rule.algorithm {
-            Algorithm::SlidingWindow(window) if window.oldest == OldestSlice::Full => FULL_FLAG,
-            _ => 0,
-        };
-        *meta = (*meta & !FULL_FLAG | full).saturating_add(ONE_WRITE);
+        let is_full = matches!(
+            &rule.algorithm,
+            Algorithm::SlidingWindow(window) if window.oldest == OldestSlice::Full
+        );
+        let full = if is_full { FULL_FLAG } else { 0 };
+        // The number of writes goes round: it must never spill into what the cell is.
+        *meta = (*meta & !FULL_FLAG | full).wrapping_add(ONE_WRITE);
     }
     Some(result)
 }

@@ -25,12 +25,15 @@ impl Shard {
     pub(super) fn decide(&mut self, now: Nanos, ask: &Ask, mode: Mode, number: u64) -> Verdict {
         let Ask { key, rule, cost } = ask;
         let at = self.moment(now);
-        if let Some(banned) = self.banned(at, *key, rule) {
+        if let Some(banned) = self.banned(at, ask, Cost::ZERO) {
             return banned;
         }
         let identity = Identity::of(&rule.algorithm, Part::Charges);
-        if is_of_entries(rule) && mode == Mode::Consume {
-            self.lengthen(at, (*key, identity), rule);
+        if is_of_entries(rule) {
+            let outcome = self.outcome(at, ask, Cost::ZERO);
+            if counter::charges(outcome, *cost, mode) {
+                self.lengthen(at, (*key, identity), rule);
+            }
         }
         let cost = (*cost, mode);
         if let Some(cell) = self.find_mut(*key, identity) {
@@ -54,18 +57,36 @@ impl Shard {
     /// What one limit would say if `pending` were charged before; charges nothing.
     pub(super) fn foresee(&self, now: Nanos, ask: &Ask, pending: Cost) -> Verdict {
         let at = self.moment(now);
-        if let Some(banned) = self.banned(at, ask.key, &ask.rule) {
-            return banned;
-        }
-        let held = self.held(ask.key, &ask.rule);
-        let held = held.unwrap_or(Held::untouched(&ask.rule, now));
+        let banned = self.banned(at, ask, pending);
+        banned.unwrap_or_else(|| self.foresee_unbanned(at, ask, pending))
+    }
+
+    /// Whether one limit would admit a check if `pending` were charged before.
+    pub(super) fn fits(&self, now: Nanos, ask: &Ask, pending: Cost) -> bool {
+        let at = self.moment(now);
+        let is_banned = ask.rule.ban.is_some() && self.ban_left(now, ask.key) > Nanos::ZERO;
+        !is_banned && self.outcome(at, ask, pending) == Outcome::Allow
+    }
+
+    fn outcome(&self, at: Moment, ask: &Ask, pending: Cost) -> Outcome {
+        let held = self.held_or_untouched(at, ask);
+        counter::outcome(&ask.rule, held, at, (ask.cost, pending))
+    }
+
+    fn foresee_unbanned(&self, at: Moment, ask: &Ask, pending: Cost) -> Verdict {
+        let held = self.held_or_untouched(at, ask);
         counter::foresee(&ask.rule, held, at, (ask.cost, pending))
     }
 
     /// The state of a counter as a peek for one unit; `None` if nothing is counted for the key.
     pub(super) fn read(&self, now: Nanos, key: KeyHash, rule: &Rule) -> Option<Verdict> {
         let at = self.moment(now);
-        if let Some(banned) = self.banned(at, key, rule) {
+        let one = Ask {
+            key,
+            rule: *rule,
+            cost: Cost::ONE,
+        };
+        if let Some(banned) = self.banned(at, &one, Cost::ZERO) {
             return Some(banned);
         }
         let held = self.held(key, rule)?;
@@ -137,18 +158,26 @@ impl Shard {
 
     /// The refusal of a key that is banned.
     #[inline]
-    fn banned(&self, at: Moment, key: KeyHash, rule: &Rule) -> Option<Verdict> {
-        rule.ban?;
-        let left = self.ban_left(at.now, key);
-        (left > Nanos::ZERO).then_some(Verdict {
-            outcome: Outcome::Refuse(Reason::Banned),
-            used: rule.capacity(),
-            remaining: 0,
-            retry_after: Some(left),
-            more_after: left,
-            reset_after: left,
-            delay: Nanos::ZERO,
-            charged_slice: 0,
+    fn banned(&self, at: Moment, ask: &Ask, pending: Cost) -> Option<Verdict> {
+        ask.rule.ban?;
+        let left = self.ban_left(at.now, ask.key);
+        (left > Nanos::ZERO).then(|| {
+            // A cost that never fits does not fit after the ban, and a debt may outlast it.
+            let without = self.foresee_unbanned(at, ask, pending);
+            let more_after = match without.remaining {
+                0 => without.more_after,
+                1.. => Nanos::ZERO,
+            };
+            Verdict {
+                outcome: Outcome::Refuse(Reason::Banned),
+                used: without.used.max(ask.rule.capacity()),
+                remaining: 0,
+                retry_after: without.retry_after.map(|wait| wait.max(left)),
+                more_after: more_after.max(left),
+                reset_after: without.reset_after.max(left),
+                delay: Nanos::ZERO,
+                charged_slice: 0,
+            }
         })
     }
 
@@ -221,6 +250,11 @@ impl Shard {
 
     fn insert_counter(&mut self, now: Nanos, cell: (KeyHash, Identity), rule: &Rule) -> &mut [u64] {
         self.insert(now, cell, rule.capacity(), counter::words(&rule.algorithm))
+    }
+
+    fn held_or_untouched(&self, at: Moment, ask: &Ask) -> Held<'_> {
+        let held = self.held(ask.key, &ask.rule);
+        held.unwrap_or_else(|| Held::untouched(&ask.rule, at.now))
     }
 
     fn held(&self, key: KeyHash, rule: &Rule) -> Option<Held<'_>> {

@@ -145,12 +145,16 @@ impl Shard {
 
     /// Removes the cell that recovers first, with all at their limit; false if none is remembered.
     fn evict_next(&mut self, mut standoff: Box<Standoff>, now: Nanos) -> bool {
-        let Some(victim) = self.first_to_recover(&mut standoff, now) else {
+        let Some((victim, key)) = self.first_to_recover(&mut standoff, now) else {
             return false;
         };
         self.losses.evicted_at_limit = self.losses.evicted_at_limit.saturating_add(1);
         self.remove_cell(victim);
         self.standoff = Some(standoff);
+        // Of a key with several cells only the first to recover may be remembered.
+        if self.any_cell_of(key).is_some() {
+            self.note_write(now, key);
+        }
         true
     }
 
@@ -191,7 +195,7 @@ impl Shard {
     }
 
     /// The cell that recovers first of those that still stand as they were remembered.
-    fn first_to_recover(&self, standoff: &mut Standoff, now: Nanos) -> Option<Handle> {
+    fn first_to_recover(&self, standoff: &mut Standoff, now: Nanos) -> Option<(Handle, KeyHash)> {
         while let Some((recovers_at, key)) = standoff.pop() {
             let mut found = None;
             self.each_standing_of(key, now, |handle, standing| {
@@ -201,8 +205,8 @@ impl Shard {
                     found = Some(handle);
                 }
             });
-            if found.is_some() {
-                return found;
+            if let Some(handle) = found {
+                return Some((handle, key));
             }
         }
         None

@@ -30,9 +30,6 @@ pub(super) struct Shard {
     unix_origin: Nanos,
 }
 
-/// What a shard with one cell takes beside the cell: itself, the index, lists.
-const BYTES_BESIDE_A_CELL: usize = 1024;
-
 impl Shard {
     /// An empty shard that may allocate so many bytes, itself included.
     pub(super) fn new(budget: usize, unix_origin: Nanos) -> Self {
@@ -53,14 +50,9 @@ impl Shard {
 
     /// Bytes allocated, itself included.
     pub(super) fn bytes(&self) -> usize {
-        let list = if self.arenas.spilled() {
-            self.arenas.capacity().saturating_mul(size_of::<Arena>())
-        } else {
-            0
-        };
         let cells = self.arenas.iter().map(Arena::bytes);
         cells
-            .fold(list, usize::saturating_add)
+            .fold(self.list_bytes(), usize::saturating_add)
             .saturating_add(self.index.bytes())
             .saturating_add(
                 self.standoff
@@ -181,6 +173,9 @@ impl Shard {
             let before = self.index.len();
             self.evict(now);
             debug_assert!(self.index.len() < before, "an eviction frees a cell");
+            if self.index.len() == 0 {
+                self.standoff = None;
+            }
             if self.bytes_with_one_more(words) > self.budget {
                 self.trim();
             }
@@ -199,19 +194,36 @@ impl Shard {
 
     /// What an arena that is not there yet takes: its first cell, and the list if that has to double.
     fn bytes_for_an_arena(&self, words: usize) -> usize {
-        let doubled = self.arenas.capacity().saturating_mul(2);
-        let list = if self.arenas.len() < self.arenas.capacity() {
-            0
+        let cell = Arena::new(words).bytes_for_one_more();
+        cell.saturating_add(self.bytes_for_list())
+    }
+
+    fn list_bytes(&self) -> usize {
+        if self.arenas.spilled() {
+            self.arenas.capacity().saturating_mul(size_of::<Arena>())
         } else {
-            doubled.saturating_mul(size_of::<Arena>())
-        };
-        Arena::new(words).bytes_for_one_more().saturating_add(list)
+            0
+        }
+    }
+
+    /// What one more arena adds to their list, which then doubles if it is full.
+    fn bytes_for_list(&self) -> usize {
+        if self.arenas.len() < self.arenas.capacity() {
+            return 0;
+        }
+        let doubled = self.arenas.capacity().saturating_mul(2);
+        let doubled = doubled.saturating_mul(size_of::<Arena>());
+        doubled.saturating_sub(self.list_bytes())
     }
 
     /// Whether a cell with so many words of its own would fit if it were alone.
     pub(super) fn could_hold(&self, own_words: usize) -> bool {
-        let bytes = cell::length(own_words).saturating_mul(size_of::<u64>());
-        bytes.saturating_add(BYTES_BESIDE_A_CELL) <= self.budget
+        // Arenas that are empty stay in their list.
+        let alone = Index::default().bytes_for_one_more();
+        let cell = Arena::new(cell::length(own_words)).bytes_for_one_more();
+        let list = self.list_bytes().saturating_add(self.bytes_for_list());
+        let bytes = [cell, alone, list, size_of::<Self>()];
+        bytes.into_iter().fold(0, usize::saturating_add) <= self.budget
     }
 
     /// The cell of a key.

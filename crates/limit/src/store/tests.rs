@@ -1,14 +1,22 @@
 //! Tests of the store as its callers see it. What takes a model, threads or a flood has a file of
 //! its own.
 
+mod algorithms;
+mod any_rules;
+mod calendars;
 mod concurrency;
 mod flood;
 mod model;
+mod slow;
+mod waits;
 
-use super::{Ask, SHARD_COUNT, Store, StoreConfig};
+use super::{Ask, Change, SHARD_COUNT, Store, StoreConfig};
 use crate::{
     key::KeyHash,
-    rule::{OldestSlice, Rule, SlidingWindow},
+    rule::{
+        Algorithm, Alignment, Concurrency, FixedWindow, LeakyBucket, OldestSlice, Rule, SlidingLog,
+        SlidingWindow, TokenBucket,
+    },
     units::{Cost, Nanos, Window},
     verdict::{Mode, Outcome, Reason, Verdict},
 };
@@ -18,16 +26,23 @@ pub(super) const NOW: Nanos = Nanos::new(1000 * SECOND);
 const MEBIBYTE: u64 = 1024 * 1024;
 
 fn store(max_bytes: u64) -> Store {
-    Store::new(&StoreConfig { max_bytes })
+    Store::new(&StoreConfig {
+        max_bytes,
+        ..StoreConfig::default()
+    })
 }
 
 pub(super) fn rule(limit: u64, seconds: u64, slices: u8, oldest: OldestSlice) -> Rule {
-    Rule::SlidingWindow(SlidingWindow {
+    Rule::new(Algorithm::SlidingWindow(SlidingWindow {
         limit,
-        window: Window::new(Nanos::new(seconds * SECOND)).expect("a window in its bounds"),
+        window: window(seconds * 1000),
         slices,
         oldest,
-    })
+    }))
+}
+
+pub(super) fn window(milliseconds: u64) -> Window {
+    Window::new(Nanos::from_millis(milliseconds)).expect("a window in its bounds")
 }
 
 fn soft(limit: u64) -> Rule {
@@ -58,6 +73,51 @@ fn mix(state: &mut u64) -> u64 {
 fn ask(key: KeyHash, rule: Rule, cost: u64) -> Ask {
     let cost = Cost::new(cost).expect("a cost in its bounds");
     Ask { key, rule, cost }
+}
+
+/// A store whose clock began at that instant of Unix time.
+fn store_since(unix_origin: Nanos) -> Store {
+    Store::new(&StoreConfig {
+        unix_origin,
+        ..StoreConfig::default()
+    })
+}
+
+/// A number by which every algorithm admits so many at once, and in so many milliseconds.
+fn every_algorithm(limit: u64, milliseconds: u64) -> Vec<Algorithm> {
+    let window = window(milliseconds);
+    let sliding = |slices, oldest| {
+        Algorithm::SlidingWindow(SlidingWindow {
+            limit,
+            window,
+            slices,
+            oldest,
+        })
+    };
+    let alignment = Alignment::Epoch(window);
+    vec![
+        sliding(1, OldestSlice::Weighted),
+        sliding(10, OldestSlice::Weighted),
+        sliding(10, OldestSlice::Full),
+        sliding(60, OldestSlice::Weighted),
+        Algorithm::SlidingLog(SlidingLog { limit, window }),
+        Algorithm::FixedWindow(FixedWindow { limit, alignment }),
+        Algorithm::TokenBucket(TokenBucket {
+            limit,
+            window,
+            burst: limit,
+        }),
+        Algorithm::LeakyBucket(LeakyBucket {
+            limit,
+            window,
+            queue: limit.saturating_sub(1),
+        }),
+        Algorithm::Concurrency(Concurrency { limit, ttl: window }),
+    ]
+}
+
+fn later(seconds: u64) -> Nanos {
+    NOW.saturating_add(Nanos::new(seconds * SECOND))
 }
 
 fn decide_all(store: &Store, asks: &[Ask], mode: Mode) -> Vec<Verdict> {
@@ -92,7 +152,15 @@ fn what_is_not_charged_makes_no_counter() {
     store.decide(NOW, &ask(key(1), soft(3), 4), Mode::Consume);
     store.decide(NOW, &ask(key(1), soft(0), 1), Mode::Consume);
     store.decide(NOW, &ask(key(1), soft(3), 0), Mode::Consume);
-    store.give_back(NOW, key(1), &soft(3), 0, Cost::ONE);
+    for change in [
+        Change::GiveBack { slice: 0 },
+        Change::Refund,
+        Change::Failure,
+        Change::Reset,
+    ] {
+        store.amend(NOW, &ask(key(1), soft(3), 1), change);
+    }
+    store.amend(NOW, &ask(key(1), soft(3), 0), Change::Charge);
     store.seed(NOW, key(1), &soft(3), 0);
     assert_eq!(store.stats().keys, 0);
     assert_eq!(store.read(NOW, key(1), &soft(3)), None);
@@ -170,12 +238,15 @@ fn units_go_back_to_the_slice_that_they_came_from() {
     let store = store(16 * MEBIBYTE);
     let ask = ask(key(1), soft(5), 5);
     let slice = store.decide(NOW, &ask, Mode::Consume).charged_slice;
-    let two = Cost::new(2).expect("a cost in its bounds");
-    store.give_back(NOW, ask.key, &ask.rule, slice + 1, two);
+    let two = Ask {
+        cost: Cost::new(2).expect("a cost in its bounds"),
+        ..ask
+    };
+    store.amend(NOW, &two, Change::GiveBack { slice: slice + 1 });
     assert_eq!(used(&store, &ask), 5);
-    store.give_back(NOW, ask.key, &ask.rule, slice, two);
+    store.amend(NOW, &two, Change::GiveBack { slice });
     assert_eq!(used(&store, &ask), 3);
-    store.give_back(NOW, ask.key, &ask.rule, slice, ask.cost);
+    store.amend(NOW, &ask, Change::GiveBack { slice });
     assert_eq!(used(&store, &ask), 0);
 }
 

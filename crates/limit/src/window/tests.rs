@@ -5,7 +5,8 @@ mod properties;
 
 use super::{Reading, charge, decide, give_back};
 use crate::{
-    rule::{OldestSlice, SlidingWindow},
+    judge::{Reading as _, Terms},
+    rule::{Algorithm, OldestSlice, Rule, SlidingWindow},
     units::{Cost, Nanos, Window},
     verdict::{Mode, Outcome, Reason, Verdict},
 };
@@ -41,8 +42,9 @@ impl Counter {
     fn ask(&mut self, now: u64, cost: u64, mode: Mode) -> Verdict {
         let cost = Cost::new(cost).expect("a cost in its bounds");
         let now = Nanos::new(now);
+        let terms = Terms::of(&Rule::new(Algorithm::SlidingWindow(self.rule)));
         decide(
-            &self.rule,
+            (&self.rule, &terms),
             &mut self.words,
             &mut self.latest,
             now,

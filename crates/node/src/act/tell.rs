@@ -3,68 +3,123 @@
 use std::sync::Arc;
 
 use futures_util::future::join_all;
-use tollgate_cluster::Amendment;
-use tollgate_limit::{AmendedLimit, Ask, ChargedAt, Nanos, NodeId, Verdict};
+use tollgate_cluster::{Amendment, Returned};
+use tollgate_limit::{AmendedLimit, Ask, Change, ChargedAt, Nanos, NodeId, Verdict};
 
 use super::{Changes, Told};
-use crate::node::{CounterUnreachable, Node};
+use crate::{
+    errands::Room,
+    node::{CounterUnreachable, Node},
+};
+
+/// When an action was asked for, and when it must be answered.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct When {
+    pub(super) now: Nanos,
+    pub(super) deadline: Nanos,
+}
+
+/// What a counter is told, and until when that is of use.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Telling {
+    pub(super) ask: Ask,
+    pub(super) change: Option<Returned>,
+}
+
+impl Telling {
+    fn new(now: Nanos, ask: Ask, amendment: Option<Amendment>) -> Self {
+        // When its window has passed, what a change is about has left the counter.
+        let expires = now.saturating_add(ask.rule.window().span());
+        let change = amendment.map(|amendment| Returned { amendment, expires });
+        Self { ask, change }
+    }
+}
 
 impl Node {
-    /// Tells all owners at once.
-    pub(super) async fn tell_all(self: &Arc<Self>, now: Nanos, told: Changes) -> Vec<AmendedLimit> {
-        join_all(told.into_iter().map(|told| self.tell_one(now, told))).await
+    /// Tells all owners at once. `room` has place for all of it.
+    pub(super) async fn tell_all(
+        self: &Arc<Self>,
+        when: When,
+        told: Changes,
+        mut room: Room,
+    ) -> Vec<AmendedLimit> {
+        let telling = told
+            .into_iter()
+            .map(|told| self.tell_one(when, told, room.split()));
+        join_all(telling.collect::<Vec<_>>()).await
     }
 
-    async fn tell_one(self: &Arc<Self>, now: Nanos, told: Told) -> AmendedLimit {
+    async fn tell_one(
+        self: &Arc<Self>,
+        when: When,
+        told: Told,
+        room: Option<Room>,
+    ) -> AmendedLimit {
         let Told {
             limit,
             at,
             amendment,
             ask,
         } = told;
-        let (state, node) = match at {
-            ChargedAt::Local => {
-                if let Some(amendment) = amendment {
-                    self.shares.amend(now, &amendment);
-                }
-                (None, None)
-            }
-            ChargedAt::Owner => match self.tell(now, amendment, ask).await {
-                Ok((verdict, node)) => (Some(verdict), Some(node)),
-                Err(CounterUnreachable) => (None, None),
-            },
+        if at == ChargedAt::Local
+            && let Some(amendment) = &amendment
+        {
+            self.shares.amend(when.now, amendment);
+        }
+        // A failure counts wherever the check was decided: the owner bans.
+        let failed = amendment.is_some_and(|amendment| amendment.change == Change::Failure);
+        let said = if at == ChargedAt::Owner || failed {
+            let telling = Telling::new(when.now, ask, amendment);
+            self.tell(when, telling, room).await.ok()
+        } else {
+            None
         };
+        let (now, node) = said.unzip();
         AmendedLimit {
             limit,
             rule: ask.rule,
-            now: state,
+            now,
             node,
         }
     }
 
-    /// Tells the owner of a counter, and waits for the state behind the change.
+    /// Tells the owner of a counter, and waits for the state behind the change. What the owner cannot be
+    /// told waits in `room`; without room it is not done.
     pub(super) async fn tell(
         self: &Arc<Self>,
-        now: Nanos,
-        amendment: Option<Amendment>,
-        ask: Ask,
+        when: When,
+        telling: Telling,
+        room: Option<Room>,
     ) -> Result<(Verdict, NodeId), CounterUnreachable> {
+        let Telling { ask, change } = telling;
         let routes = self.routes.load_full();
-        if let Some(amendment) = amendment {
-            if routes.is_own(ask.key.slot()) {
-                self.owner
-                    .store
-                    .amend(now, &amendment.ask, amendment.change);
+        let slot = ask.key.slot();
+        let mut sent = None;
+        if let Some(change) = change {
+            let Returned { amendment, expires } = change;
+            if routes.is_own(slot) {
+                let store = &self.owner.store;
+                store.amend(when.now, &amendment.ask, amendment.change);
             } else {
-                let owner = routes.owner(ask.key.slot()).ok_or(CounterUnreachable)?;
-                let link = routes.link(owner).ok_or(CounterUnreachable)?;
-                if !link.amend(now, amendment) {
+                let link = routes.owner(slot).and_then(|owner| routes.link(owner));
+                sent = link.and_then(|link| {
+                    let sequence = link.amend_until(when.now, expires, amendment)?;
+                    Some((link, sequence))
+                });
+                if sent.is_none() {
+                    if let Some(room) = room {
+                        self.errands.put(room, change);
+                    }
                     return Err(CounterUnreachable);
                 }
             }
         }
         // On the stream that the change went by: what is read is behind it.
-        let reading = self.counter(ask.key, ask.rule).await?;
+        let reading = self.read_counter(&routes, when.deadline, ask).await?;
+        // Unless the stream was made anew between the two.
+        if sent.is_some_and(|(link, sequence)| !link.has_amended(sequence)) {
+            return Err(CounterUnreachable);
+        }
         Ok((reading.verdict, reading.owner))
     }
 }

@@ -8,10 +8,10 @@ use std::{sync::Arc, time::Duration};
 use quinn::{Connection, ConnectionError, RecvStream, SendStream};
 use rand::{RngExt as _, SeedableRng as _, rngs::StdRng};
 use tokio::{sync::watch, task::JoinSet};
-use tollgate_cluster::Failure;
+use tollgate_cluster::{Failure, Returned};
 use tollgate_wire::{
     frame,
-    identity::Identity,
+    identity::{BootId, Identity},
     peer::{Hello, Request, put_request},
 };
 use tracing::{debug, info, warn};
@@ -37,18 +37,19 @@ pub(crate) struct Dialler {
 }
 
 /// Keeps `link` connected to the peer that `identity` tells, until its sender is dropped.
-pub(crate) async fn run(
-    link: Arc<Link>,
-    dialler: Dialler,
-    mut identity: watch::Receiver<Identity>,
-) {
+pub(crate) async fn run(link: Arc<Link>, dialler: Dialler, identity: watch::Receiver<Identity>) {
+    keep(&link, dialler, identity).await;
+    link.retire();
+}
+
+async fn keep(link: &Arc<Link>, dialler: Dialler, mut identity: watch::Receiver<Identity>) {
     let mut tasks = JoinSet::new();
-    tasks.spawn(timer::run(Arc::downgrade(&link)));
+    tasks.spawn(timer::run(Arc::downgrade(link)));
     let mut random = StdRng::seed_from_u64(dialler.seed);
     let mut backoff = FIRST_BACKOFF;
     loop {
         let peer = identity.borrow_and_update().clone();
-        link.state.lock().amendments.handle_owner(peer.boot);
+        link.handle_owner(peer.boot);
         let attempt = async {
             let connection = dialler.transport.connect_peer(&peer).await.ok()?;
             let streams = open_streams(&connection, &dialler.hello).await?;
@@ -64,7 +65,7 @@ pub(crate) async fn run(
         };
         if let Some((connection, streams)) = connected {
             backoff = FIRST_BACKOFF;
-            let end = converse(&link, &connection, streams, &mut identity, &peer).await;
+            let end = converse(link, &connection, streams, &mut identity, &peer).await;
             link.handle_lost(end);
             CloseCode::Replaced.close(&connection);
             match end {
@@ -137,7 +138,7 @@ async fn converse(
                     let newest = identity.borrow_and_update();
                     // A restarted process at the same address breaks the old connection by itself,
                     // and a connection that stands may be the new process's already.
-                    link.state.lock().amendments.handle_owner(newest.boot);
+                    link.handle_owner(newest.boot);
                     if newest.peer != peer.peer {
                         return End::NewAddress;
                     }
@@ -195,6 +196,26 @@ async fn read(link: Arc<Link>, receive: RecvStream) {
 }
 
 impl Link {
+    /// The peer is this boot of it.
+    fn handle_owner(&self, boot: BootId) {
+        let returned = self.state.lock().amendments.handle_owner(boot);
+        self.hand_back(returned);
+    }
+
+    /// The peer is no member any more: nothing is taken from here on.
+    fn retire(&self) {
+        let mut state = self.state.lock();
+        state.is_retired = true;
+        let returned = state.amendments.drain();
+        drop(state);
+        self.hand_back(returned);
+    }
+
+    fn hand_back(&self, returned: Vec<Returned>) {
+        let now = self.clock.now();
+        self.errands.hand_back(now, &self.peer, returned);
+    }
+
     fn handle_connected(&self, connection: &Connection) {
         for lane in &self.lanes {
             lane.restart();

@@ -22,10 +22,17 @@ impl Link {
         let heard = match read_reply(&mut body)? {
             Reply::Verdicts(head) => Heard::Verdicts(now, read_verdicts(head, &mut body)?),
             Reply::Counter(counter) => Heard::Counter(counter),
+            Reply::NotOwner { .. } if is_amendment(id) => {
+                let returned = self.state.lock().amendments.take_back(id & !AMEND);
+                self.errands.hand_back(now, &self.peer, returned);
+                return Ok(());
+            }
             Reply::NotOwner { .. } => Heard::Failed(Failure::NotOwner),
             Reply::TooLate => Heard::Failed(Failure::TooLate),
             Reply::Done => {
-                self.state.lock().amendments.acknowledge(id & !AMEND);
+                if is_amendment(id) {
+                    self.state.lock().amendments.acknowledge(id & !AMEND);
+                }
                 return Ok(());
             }
             Reply::Pong {
@@ -84,24 +91,41 @@ impl Link {
         };
         let charges = charges_of(&asks, &verdicts);
         for amendment in charges {
-            self.amend(now, amendment);
+            self.give_back(now, amendment);
         }
     }
 
-    /// Changes a counter of the peer, sent again until it is acknowledged or its window has passed.
-    /// Whether it was taken: not if too much is outstanding.
-    pub(crate) fn amend(&self, now: Nanos, amendment: Amendment) -> bool {
-        let pushed = self.state.lock().amendments.push(now, amendment);
-        match pushed {
-            Ok(sequence) => {
-                self.send_amendment(sequence, &amendment);
-                true
-            }
-            Err(error) => {
-                warn!(peer = %self.peer, %error, "a charge stays: the error is to refuse");
-                false
-            }
+    /// Gives a charge back to the peer, sent again until it is acknowledged or its window has passed. If
+    /// too much is outstanding the charge stays: the error is to refuse.
+    pub(crate) fn give_back(&self, now: Nanos, amendment: Amendment) {
+        let expires = now.saturating_add(amendment.ask.rule.window().span());
+        if self.amend_until(now, expires, amendment).is_none() {
+            warn!(peer = %self.peer, "a charge stays: too much is outstanding");
         }
+    }
+
+    /// Changes a counter of the peer, sent again until it is acknowledged or has expired. Its number;
+    /// `None` if it was not taken, since too much is outstanding or the peer is no member any more.
+    pub(crate) fn amend_until(
+        &self,
+        now: Nanos,
+        expires: Nanos,
+        amendment: Amendment,
+    ) -> Option<u64> {
+        let mut state = self.state.lock();
+        if state.is_retired || expires <= now {
+            return None;
+        }
+        let pushed = state.amendments.push_until(expires, amendment);
+        drop(state);
+        let sequence = pushed.ok()?;
+        self.send_amendment(sequence, &amendment);
+        Some(sequence)
+    }
+
+    /// Whether the peer has said that it did what has this number.
+    pub(crate) fn has_amended(&self, sequence: u64) -> bool {
+        !self.state.lock().amendments.is_outstanding(sequence)
     }
 
     pub(super) fn send_amendment(&self, sequence: u64, amendment: &Amendment) {
@@ -132,6 +156,11 @@ impl Link {
             self.turn(&state, turn);
         }
     }
+}
+
+/// Whether a reply of this id is to an amendment.
+const fn is_amendment(id: u64) -> bool {
+    id & AMEND != 0
 }
 
 /// What an owner charged for a check: nothing if a limit refused that is enforced.

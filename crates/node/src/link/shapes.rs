@@ -73,19 +73,19 @@ impl Shapes {
 
 #[cfg(test)]
 pub(super) mod tests {
-    use tollgate_limit::{Nanos, OldestSlice, SlidingWindow, Window};
+    use tollgate_limit::{Algorithm, Nanos, OldestSlice, SlidingWindow, Window};
 
     use super::{MAX_SHAPES, Rule, Shape, Shapes};
 
     pub(in crate::link) fn rule(limit: u64) -> Rule {
         let window = Window::new(Nanos::from_millis(1000)).unwrap();
         let oldest = OldestSlice::Weighted;
-        Rule::SlidingWindow(SlidingWindow {
+        Rule::new(Algorithm::SlidingWindow(SlidingWindow {
             limit,
             window,
             slices: 10,
             oldest,
-        })
+        }))
     }
 
     #[test]

@@ -6,7 +6,7 @@ use thiserror::Error;
 use tollgate_limit::{Ask, Cost, KeyHash, Nanos, NodeId, Outcome, Reason, Rule, Verdict};
 
 use super::Node;
-use crate::link::Heard;
+use crate::{link::Heard, routes::Routes};
 
 /// The state of one counter.
 #[derive(Clone, Debug, PartialEq)]
@@ -34,8 +34,23 @@ impl Node {
         key: KeyHash,
         rule: Rule,
     ) -> Result<CounterReading, CounterUnreachable> {
-        let now = self.now();
+        let deadline = self
+            .now()
+            .saturating_add(self.config.timeouts.check_deadline.into());
+        let cost = Cost::ONE;
         let routes = self.routes.load_full();
+        self.read_counter(&routes, deadline, Ask { key, rule, cost })
+            .await
+    }
+
+    /// The same by these routes, until an instant.
+    pub(crate) async fn read_counter(
+        &self,
+        routes: &Routes,
+        deadline: Nanos,
+        Ask { key, rule, .. }: Ask,
+    ) -> Result<CounterReading, CounterUnreachable> {
+        let now = self.now();
         let placement = &routes.view.placement;
         let owner = placement.owner(key.slot()).ok_or(CounterUnreachable)?;
         let standby = placement.standby(key.slot());
@@ -43,7 +58,6 @@ impl Node {
             self.owner.store.read(now, key, &rule)
         } else {
             let link = routes.link(owner).ok_or(CounterUnreachable)?;
-            let deadline = now.saturating_add(self.config.timeouts.check_deadline.into());
             let ask = Ask {
                 key,
                 rule,

@@ -14,6 +14,7 @@ use tracing::{debug, warn};
 use super::Node;
 use crate::{
     clock::Clock as _,
+    errands,
     routes::Router,
     serve::{Owner, serve_peer},
     transport::NodeConnection,
@@ -33,6 +34,7 @@ const PAUSES_QUIET: Nanos = Nanos::from_millis(60_000);
 pub(super) fn start(node: &Arc<Node>, router: Router, peers: mpsc::Receiver<NodeConnection>) {
     tokio::spawn(router.run(node.control.changes()));
     tokio::spawn(accept_peers(Arc::clone(&node.owner), peers));
+    tokio::spawn(errands::run(Arc::downgrade(node)));
     tokio::spawn(heartbeat(Arc::downgrade(node)));
     tokio::spawn(sweep(Arc::downgrade(node)));
 }

@@ -4,7 +4,7 @@ use std::sync::{Arc, atomic::Ordering};
 
 use smallvec::SmallVec;
 use tollgate_cluster::Acceptance;
-use tollgate_limit::{Ask, Nanos, Rule, Verdict};
+use tollgate_limit::{Ask, Change, Nanos, Rule, Verdict};
 use tollgate_wire::{
     CodecError, OLDEST_PROTOCOL_VERSION, PROTOCOL_VERSION, frame,
     peer::{
@@ -84,8 +84,8 @@ impl Stream {
             Request::Check(head) => self.check(batch, (id, head, body), out),
             Request::Shape { number, rule } => self.learn(number, rule),
             Request::Amend(amend) => {
-                self.amend(batch, &amend)?;
-                put(out, id, &Reply::Done)
+                let reply = self.amend(batch, &amend)?;
+                put(out, id, &reply)
             }
             Request::Read(ask) => {
                 let ask = self.resolve(&ask)?;
@@ -149,13 +149,28 @@ impl Stream {
         frame::put(out, id, |body| put_verdicts(body, &self.verdicts)).map_err(malformed)
     }
 
-    fn amend(&self, batch: Batch<'_>, amend: &Amend) -> Result<(), Problem> {
+    fn amend(&self, batch: Batch<'_>, amend: &Amend) -> Result<Reply, Problem> {
         let ask = self.resolve(&amend.ask)?;
-        if self.boot.amended.lock().accept(amend.sequence) == Acceptance::Fresh {
-            batch.owner.store.amend(batch.now, &ask, amend.change);
-            batch.owner.counters.given_back.raise();
-        }
-        Ok(())
+        let Amend {
+            sequence, change, ..
+        } = *amend;
+        // Held until it is done, so that nobody is told of it before.
+        let mut amended = self.boot.amended.lock();
+        let acceptance = match is_own(batch.view, &ask) {
+            true => amended.accept(sequence),
+            false => amended.refuse(sequence),
+        };
+        Ok(match acceptance {
+            Acceptance::Fresh => {
+                batch.owner.store.amend(batch.now, &ask, change);
+                if matches!(change, Change::GiveBack { .. }) {
+                    batch.owner.counters.given_back.raise();
+                }
+                Reply::Done
+            }
+            Acceptance::Repeated | Acceptance::TooOld => Reply::Done,
+            Acceptance::Refused => not_owner(batch.view),
+        })
     }
 
     /// A number is the next free one, or one that is given again.

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use quinn::Connection;
 use tollgate_limit::{
-    Cost, Fallback, KeyHash, Mode, Nanos, OldestSlice, Rule, SlidingWindow, Window,
+    Algorithm, Cost, Fallback, KeyHash, Mode, Nanos, OldestSlice, Rule, SlidingWindow, Window,
 };
 use tollgate_wire::{
     frame::{self, HEADER_LENGTH, MAX_PEER_FRAME, split},
@@ -173,12 +173,12 @@ async fn an_unknown_version_and_a_key_of_another_are_told() {
     let owner = &cluster.nodes[1];
     let mut strange = request(&Request::Ping);
     strange[HEADER_LENGTH - 9] = 99;
-    let rule = Rule::SlidingWindow(SlidingWindow {
+    let rule = Rule::new(Algorithm::SlidingWindow(SlidingWindow {
         limit: 5,
         window: Window::new(Nanos::from_millis(1000)).unwrap(),
         slices: 1,
         oldest: OldestSlice::Weighted,
-    });
+    }));
     let not_its = (0_u64..)
         .map(|high| KeyHash::from_halves(high << 48, 1))
         .find(|key| !owner.routes.load().is_own(key.slot()))

@@ -8,8 +8,8 @@ use quinn::TokioRuntime;
 use tokio::time::{sleep, timeout};
 use tollgate_cluster::ClusterName;
 use tollgate_limit::{
-    AlgorithmSpec, Attributes, Cost, Decision, Fallback, HashKey, Limit, LimitNumber, LimitSpec,
-    Mode, Nanos, NodeId, Policies, Question, Subject,
+    AlgorithmSpec, Attributes, Call, Cost, Decision, Fallback, HashKey, Limit, LimitNumber,
+    LimitSpec, Mode, Nanos, NodeId, Policies, Question, Subject,
 };
 use tollgate_node::{
     Clients, ControlHost, CounterReading, InlineLimits, Node, NodeConfig, Seed, Surroundings,
@@ -114,7 +114,9 @@ impl Cluster {
             panic!("one limit")
         };
         let key = limit.key_of(&attributes(key)).unwrap().unwrap();
-        node.counter(key, *limit.rule()).await.unwrap()
+        node.counter(key, *limit.usual_rule().unwrap())
+            .await
+            .unwrap()
     }
 }
 
@@ -127,6 +129,7 @@ pub(crate) async fn check(node: &Arc<Node>, key: &str) -> Decision {
         },
         cost: Cost::ONE,
         mode: Mode::Consume,
+        call: Call::Check,
     };
     node.check(node.now(), &question).unwrap().decision().await
 }

@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// The fewest bytes of a limit in an answer.
-const MIN_LIMIT_BYTES: usize = 15;
+const MIN_LIMIT_BYTES: usize = 16;
 
 /// What a client gets.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,6 +52,18 @@ impl Answer {
             .reduce(|one, other| Some(one?.max(other?)))
             .flatten()?;
         Some(Duration::from_nanos(longest.as_nanos()))
+    }
+
+    /// How long to hold the request back before it is served: of the limits that hold the longest.
+    /// Zero unless a leaky bucket is among them, and if the check is refused.
+    #[must_use]
+    pub fn delay(&self) -> Duration {
+        if !self.allowed {
+            return Duration::ZERO;
+        }
+        let enforced = self.limits.iter().filter(|limit| !limit.shadow);
+        let delays = enforced.map(|limit| limit.verdict.delay);
+        delays.max().map_or(Duration::ZERO, Duration::from)
     }
 
     /// Whether any limit was decided without all counts that the cluster has.

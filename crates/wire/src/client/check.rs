@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
-use super::Pairs;
+use super::{InlineLimit, Pairs};
 use crate::codec::{self, CodecError};
 
 /// A check.
@@ -40,22 +40,6 @@ pub enum Subject<'a> {
         #[serde(borrow)]
         key: Pairs<'a>,
     },
-}
-
-/// A limit that comes with a check.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct InlineLimit<'a> {
-    /// Its name.
-    #[serde(borrow)]
-    pub name: Cow<'a, str>,
-    /// Units for each window.
-    pub limit: u64,
-    /// The window, in nanoseconds.
-    pub window_nanos: u64,
-    /// Slices of the window.
-    pub slices: u8,
-    /// Whether the oldest slice counts in full.
-    pub hard: bool,
 }
 
 /// Appends a check to a body.

@@ -275,7 +275,9 @@ fn ban_of(spec: &BanSpec, limit: &LimitSpec) -> Result<Ban, SpecError> {
         return Err(error("ban", "is for limits that count failures", right));
     }
     window_of("ban.for", spec.length)?;
-    let longest = spec.longest.unwrap_or(DEFAULT_LONGEST_BAN.max(spec.length));
+    let longest = spec
+        .longest
+        .unwrap_or_else(|| DEFAULT_LONGEST_BAN.max(spec.length));
     window_of("ban.max", longest)?;
     if longest < spec.length {
         return Err(error(

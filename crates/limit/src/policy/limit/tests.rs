@@ -5,7 +5,7 @@ use crate::{
     key::KeyHash,
     policy::tests::{HASH_KEY, attributes, spec},
     question::CheckError,
-    spec::{AlgorithmSpec, LimitSpec},
+    spec::{AlgorithmSpec, LimitNumber, LimitSpec},
     units::{MAX_UNITS, Nanos},
 };
 
@@ -26,12 +26,16 @@ fn inline(name: &str, key: &[&str]) -> Limit {
 fn with(change: impl FnOnce(&mut u64, &mut Nanos, &mut u64, &mut bool)) -> LimitSpec {
     let mut spec = spec("per-user", &["user", "ip"]);
     let AlgorithmSpec::SlidingWindow {
-        limit,
         window,
         slices,
         hard,
-    } = &mut spec.algorithm;
-    change(limit, window, slices, hard);
+    } = &mut spec.algorithm
+    else {
+        panic!("{spec:?} is no sliding window");
+    };
+    let mut limit = 100;
+    change(&mut limit, window, slices, hard);
+    spec.limit = LimitNumber::One(limit);
     spec
 }
 

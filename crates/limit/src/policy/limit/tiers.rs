@@ -62,6 +62,14 @@ impl Tiers {
         }
     }
 
+    /// The attribute that tells the tier.
+    pub(super) fn attribute(&self) -> Option<&str> {
+        match self {
+            Self::By { attribute, .. } => Some(attribute),
+            Self::One(_) | Self::Exempt => None,
+        }
+    }
+
     /// The rules of the default tier, or of any: what the limit is told by where there is no check.
     pub(super) fn usual(&self) -> Option<&Rules> {
         match self {

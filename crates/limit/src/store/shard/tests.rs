@@ -9,6 +9,7 @@ use crate::{
     key::KeyHash,
     rule::{OldestSlice, Rule},
     store::{
+        Ask,
         cell::Standing,
         tests::{NOW, SECOND, key_in_shard, rule},
     },
@@ -17,6 +18,11 @@ use crate::{
 };
 
 const BUDGET: usize = 12 * 1024;
+
+fn one(key: KeyHash, rule: Rule) -> Ask {
+    let cost = Cost::ONE;
+    Ask { key, rule, cost }
+}
 
 /// One of three shapes; the limit follows the number, so that some keys are at it at once.
 fn shape(number: u64) -> Rule {
@@ -48,7 +54,7 @@ fn standings(shard: &Shard, now: Nanos) -> HashMap<KeyHash, Standing> {
     let key_of = |cell: &[u64]| KeyHash::from_halves(cell[0], cell[1]);
     let cells = shard.cells();
     cells
-        .map(|(_, cell)| (key_of(cell), cell::standing(cell, now)))
+        .map(|(_, cell)| (key_of(cell), cell::standing(cell, shard.moment(now))))
         .collect()
 }
 
@@ -133,13 +139,14 @@ fn recovery(standing: Standing) -> Nanos {
 
 /// Charges keys one after the other and checks after each who went, and that all holds together.
 fn run(charges: Vec<Charge>, shape: fn(u64) -> Rule) -> Result<(), TestCaseError> {
-    let mut shard = Shard::new(BUDGET);
+    let mut shard = Shard::new(BUDGET, Nanos::ZERO);
     let mut now = NOW;
     for Charge { number, step_ms } in charges {
         now = now.saturating_add(Nanos::from_millis(step_ms));
-        let (key, rule) = (key_in_shard(0, number), shape(number));
+        let key = key_in_shard(0, number);
+        let ask = one(key, shape(number));
         let before = standings(&shard, now);
-        shard.decide(now, (key, &rule), (Cost::ONE, Mode::Consume));
+        shard.decide(now, &ask, Mode::Consume, 0);
         check(&shard);
         prop_assert!(shard.bytes() <= BUDGET);
         let after = standings(&shard, now);
@@ -178,7 +185,7 @@ proptest! {
 
 #[test]
 fn nothing_in_use_goes_while_enough_is_empty() {
-    let mut shard = Shard::new(BUDGET);
+    let mut shard = Shard::new(BUDGET, Nanos::ZERO);
     let mut full = 0;
     for number in 0..1000 {
         let seconds = if number % 2 == 0 { 10 } else { 3600 };
@@ -186,10 +193,10 @@ fn nothing_in_use_goes_while_enough_is_empty() {
         let key = key_in_shard(0, number);
         let later = NOW.saturating_add(Nanos::new(60 * SECOND));
         if shard.bytes_with_one_more(17) > BUDGET {
-            shard.decide(later, (key, &rule), (Cost::ONE, Mode::Consume));
+            shard.decide(later, &one(key, rule), Mode::Consume, 0);
             break;
         }
-        shard.decide(NOW, (key, &rule), (Cost::ONE, Mode::Consume));
+        shard.decide(NOW, &one(key, rule), Mode::Consume, 0);
         full += 1;
     }
     assert_eq!(shard.losses.evicted, 0);
@@ -198,12 +205,12 @@ fn nothing_in_use_goes_while_enough_is_empty() {
 
 #[test]
 fn a_raised_limit_ends_the_standoff_of_its_key() {
-    let mut shard = Shard::new(BUDGET);
-    let one = |limit| rule(limit, 3600, 10, OldestSlice::Full);
+    let mut shard = Shard::new(BUDGET, Nanos::ZERO);
     let mut charge = |number: u64, limit: u64| {
         let now = NOW.saturating_add(Nanos::new(number));
-        let ask = (key_in_shard(0, number), &one(limit));
-        shard.decide(now, ask, (Cost::ONE, Mode::Consume));
+        let rule = rule(limit, 3600, 10, OldestSlice::Full);
+        let ask = one(key_in_shard(0, number), rule);
+        shard.decide(now, &ask, Mode::Consume, 0);
         (shard.losses.evicted, shard.losses.evicted_at_limit)
     };
     let last = (0..).find(|number| charge(*number, 1).1 > 0);
@@ -216,13 +223,13 @@ fn a_raised_limit_ends_the_standoff_of_its_key() {
 
 #[test]
 fn many_of_one_kind_make_room_for_another() {
-    let mut shard = Shard::new(BUDGET);
+    let mut shard = Shard::new(BUDGET, Nanos::ZERO);
     for (first, slices) in [(0, 1), (10_000, 60), (20_000, 10), (30_000, 1)] {
         for number in first..first + 500 {
             let rule = rule(20, 60, slices, OldestSlice::Full);
             let now = NOW.saturating_add(Nanos::new(number * SECOND / 1_000_000));
             let key = key_in_shard(0, number);
-            shard.decide(now, (key, &rule), (Cost::ONE, Mode::Consume));
+            shard.decide(now, &one(key, rule), Mode::Consume, 0);
             check(&shard);
             assert!(shard.bytes() <= BUDGET);
         }

@@ -6,8 +6,9 @@ use proptest::prelude::*;
 
 use super::{MEBIBYTE, NOW, ask, key_in_shard, rule, store};
 use crate::{
-    rule::{OldestSlice, Rule, SlidingWindow},
-    store::{Ask, SHARD_COUNT, Store},
+    judge::{Reading as _, Terms},
+    rule::{Algorithm, OldestSlice, Rule, SlidingWindow},
+    store::{Ask, Change, SHARD_COUNT, Store},
     units::Nanos,
     verdict::{Mode, Verdict},
     window::{self, Reading},
@@ -70,7 +71,9 @@ fn ask_of(number: u64, cost: u64) -> Ask {
 }
 
 fn sliding(rule: &Rule) -> &SlidingWindow {
-    let Rule::SlidingWindow(rule) = rule;
+    let Algorithm::SlidingWindow(rule) = &rule.algorithm else {
+        panic!("{rule:?} is no sliding window");
+    };
     rule
 }
 
@@ -94,7 +97,17 @@ impl Model {
     fn decide(&mut self, now: Nanos, number: u64, cost: u64, mode: Mode) -> Verdict {
         let ask = ask_of(number, cost);
         let (words, latest) = self.counter(number, sliding(&ask.rule));
-        window::decide(sliding(&ask.rule), words, latest, now, (ask.cost, mode))
+        let rule = (sliding(&ask.rule), &Terms::of(&ask.rule));
+        window::decide(rule, words, latest, now, (ask.cost, mode))
+    }
+}
+
+/// A verdict without the place of a charge that was not made.
+fn told(verdict: Verdict, cost: u64, mode: Mode) -> Verdict {
+    let is_charged = verdict.is_allowed() && mode == Mode::Consume && cost > 0;
+    Verdict {
+        charged_slice: if is_charged { verdict.charged_slice } else { 0 },
+        ..verdict
     }
 }
 
@@ -102,7 +115,8 @@ fn apply(store: &Store, model: &mut Model, now: &mut Nanos, call: Call) {
     match call {
         Call::Decide { key, cost, mode } => {
             let verdict = store.decide(*now, &ask_of(key, cost), mode);
-            assert_eq!(verdict, model.decide(*now, key, cost, mode));
+            let expected = model.decide(*now, key, cost, mode);
+            assert_eq!(told(verdict, cost, mode), told(expected, cost, mode));
         }
         Call::DecideAll { keys, cost } => {
             let asks = keys.map(|key| ask_of(key, cost));
@@ -125,7 +139,7 @@ fn apply(store: &Store, model: &mut Model, now: &mut Nanos, call: Call) {
         } => {
             let ask = ask_of(key, cost);
             let slice = model.decide(*now, key, 1, Mode::Peek).charged_slice - slices_ago;
-            store.give_back(*now, ask.key, &ask.rule, slice, ask.cost);
+            store.amend(*now, &ask, Change::GiveBack { slice });
             let (words, latest) = model.counter(key, sliding(&ask.rule));
             window::give_back(sliding(&ask.rule), words, *latest, *now, (slice, ask.cost));
         }

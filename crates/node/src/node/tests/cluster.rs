@@ -4,8 +4,8 @@ use std::{sync::Arc, time::Duration};
 
 use tollgate_cluster::ClusterName;
 use tollgate_limit::{
-    AlgorithmSpec, Attributes, Cost, Decision, Fallback, HashKey, KeyHash, Limit, LimitNumber,
-    LimitSpec, Mode, Nanos, NodeId, Policies, Question, Subject,
+    AlgorithmSpec, Attributes, Call, Cost, Decision, Fallback, HashKey, KeyHash, Limit,
+    LimitNumber, LimitSpec, Mode, Nanos, NodeId, Policies, Question, Subject,
 };
 
 use crate::{
@@ -181,7 +181,7 @@ impl Cluster {
         let key = key_of(limit, attribute, value);
         node.owner
             .store
-            .read(node.now(), key, limit.rule())
+            .read(node.now(), key, limit.usual_rule().unwrap())
             .map_or(0, |verdict| verdict.used)
     }
 }
@@ -198,6 +198,7 @@ pub(crate) async fn check(node: &Arc<Node>, keys: &[(&str, &str)]) -> Decision {
         },
         cost: Cost::ONE,
         mode: Mode::Consume,
+        call: Call::Check,
     };
     let checked = node.check(node.now(), &question).unwrap();
     checked.decision().await

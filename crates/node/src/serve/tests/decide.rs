@@ -3,13 +3,12 @@
 use std::sync::Arc;
 
 use tollgate_limit::{
-    Ask, Cost, Fallback, KeyHash, Mode, Nanos, OldestSlice, Rule, SlidingWindow, Window,
+    Algorithm, Ask, Change, Cost, Fallback, KeyHash, Mode, Nanos, OldestSlice, Rule, SlidingWindow,
+    Window,
 };
 use tollgate_wire::{
     frame,
-    peer::{
-        CheckHead, GiveBack, Hello, PeerAsk, Reply, Request, put_check, read_reply, read_verdict,
-    },
+    peer::{Amend, CheckHead, Hello, PeerAsk, Reply, Request, put_check, read_reply, read_verdict},
 };
 
 use super::{Got, hello, reply, request};
@@ -22,12 +21,12 @@ use crate::{
 };
 
 fn rule(limit: u64) -> Rule {
-    Rule::SlidingWindow(SlidingWindow {
+    Rule::new(Algorithm::SlidingWindow(SlidingWindow {
         limit,
         window: Window::new(Nanos::from_millis(3_600_000)).unwrap(),
         slices: 10,
         oldest: OldestSlice::Full,
-    })
+    }))
 }
 
 /// A key that the node owns, or does not.
@@ -52,10 +51,10 @@ fn check(number: u64, key: KeyHash) -> Vec<u8> {
 
 fn give_back(sequence: u64, key: KeyHash, slice: u64) -> Vec<u8> {
     let ask = PeerAsk::new(0, key, Cost::ONE);
-    request(&Request::GiveBack(GiveBack {
+    request(&Request::Amend(Amend {
         sequence,
         ask,
-        slice,
+        change: Change::GiveBack { slice },
     }))
 }
 

@@ -42,10 +42,29 @@ fn the_combined_form_is_read_and_the_query_left_out() {
         ("method", "POST"),
         ("path", "/s"),
         ("status", "429"),
-        ("referrer", "http://a/"),
-        ("user_agent", "curl/8 (\"x\")"),
+        ("header.referer", "http://a/"),
+        ("header.user-agent", "curl/8 (\"x\")"),
     ];
     assert_eq!(attributes(line), pairs(&wanted));
+}
+
+#[test]
+fn a_host_before_the_client_is_read() {
+    for (host, shown) in [
+        ("a.example:443", "a.example"),
+        ("a.example", "a.example"),
+        ("[2001:db8::1]:80", "[2001:db8::1]"),
+    ] {
+        let line = format!(r#"{host} 10.0.0.1 - - [t] "GET / HTTP/1.1" 200 0"#);
+        let wanted = [
+            ("ip", "10.0.0.1"),
+            ("method", "GET"),
+            ("path", "/"),
+            ("status", "200"),
+            ("host", shown),
+        ];
+        assert_eq!(attributes(&line), pairs(&wanted));
+    }
 }
 
 #[test]
