@@ -194,7 +194,9 @@ fn a_bad_file_leaves_the_last_good_one_in_force_and_is_told() {
 
 fn rejected_then_restored(cluster: &Dev, node: &mut Node) {
     until("the error is told", PATIENCE, || {
-        cluster_body(node)["policies_error"].is_string().then_some(())
+        cluster_body(node)["policies_error"]
+            .is_string()
+            .then_some(())
     });
     fs::write(policies(cluster), per_ip(4)).unwrap();
     until("the error is gone", PATIENCE, || {

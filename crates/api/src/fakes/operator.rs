@@ -11,8 +11,8 @@ use tollgate_wire::identity::Phase;
 use super::{REFUSED, node, spec};
 use crate::{
     Breaker, ClusterView, CounterError, CounterQuery, CounterView, LatencyHistogram, LimitMetrics,
-    MemberView, MetricsSnapshot, Operator, OwnerMetrics, PeerMetrics, Readiness, StoreMetrics,
-    Switches,
+    MemberView, MetricsSnapshot, Operator, OwnerMetrics, PeerMetrics, PolicyMetrics, Readiness,
+    StoreMetrics, Switches,
 };
 
 pub(crate) struct FakeOperator {
@@ -106,6 +106,11 @@ impl Operator for FakeOperator {
                 not_owner: 13,
                 too_late: 14,
                 given_back: 15,
+            },
+            policies: PolicyMetrics {
+                reloads: 18,
+                failures: 19,
+                is_rejected: true,
             },
             local_shares: 16,
             pauses: 17,

@@ -118,7 +118,7 @@ impl AmendQueue {
         self.owner
     }
 
-    /// A counter must be changed; that is due at once, and until a window from now, when what it is about
+    /// A counter must be changed; that is due at once, and for [`Amendment::life`] from now, when what it is about
     /// has left the counter anyway. Gives its sequence number.
     ///
     /// # Errors
