@@ -19,13 +19,16 @@ use tollgate_api::{
 };
 use tollgate_limit::{
     Action, Attributes, CheckError, Cost, DecidedBy, HashKey, KeyHash, Limit, LimitDecision,
-    LimitSpec, Nanos, Question, Receipt, Rule,
+    LimitSpec, Nanos, Policies, Question, Receipt, Rule,
 };
 use tollgate_node::{Clock as _, MemberReport, Node};
 use tracing::{error, info};
 
 use self::policies::InForce;
 use crate::config::{ConfigError, PolicyFile, Settings};
+
+/// The status of a refusal through a proxy.
+const DENY_STATUS: u16 = 429;
 
 /// A running node, and what the edges need beside it.
 #[derive(Debug)]
@@ -121,6 +124,14 @@ impl Checker for Edge {
     fn refund(&self, now: Nanos, question: &Question<'_>) -> Result<Acted, CheckError> {
         let refund = Arc::clone(&self.node).refund(now, question)?;
         Ok(Box::pin(refund))
+    }
+
+    fn policies(&self) -> Arc<Policies> {
+        self.node.policies()
+    }
+
+    fn deny_status(&self, _policy: &str) -> u16 {
+        DENY_STATUS
     }
 
     fn headers(&self, policy: &str) -> HeaderFamilies {

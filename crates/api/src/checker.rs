@@ -6,7 +6,7 @@ use std::{fmt, pin::Pin, sync::Arc};
 
 use tollgate_limit::{
     Action, ActionError, AmendedLimit, CheckError, Decision, HashKey, Limit, LimitSpec, Nanos,
-    Question, Receipt,
+    Policies, Question, Receipt,
 };
 
 use crate::families::HeaderFamilies;
@@ -63,6 +63,12 @@ pub trait Checker: Send + Sync + 'static {
     /// # Errors
     /// [`CheckError`]: the caller's fault, nothing was changed.
     fn refund(&self, now: Nanos, question: &Question<'_>) -> Result<Acted, CheckError>;
+
+    /// The policies in force.
+    fn policies(&self) -> Arc<Policies>;
+
+    /// The status that a proxy is answered with for a refused request of a policy, 400 to 599.
+    fn deny_status(&self, policy: &str) -> u16;
 
     /// The header families that answers of a policy carry; of the empty name, those of inline limits.
     fn headers(&self, policy: &str) -> HeaderFamilies;

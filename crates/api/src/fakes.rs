@@ -78,7 +78,7 @@ pub(crate) const REFUSED: Verdict = Verdict {
 
 pub(crate) struct FakeChecker {
     hash_key: HashKey,
-    policies: Policies,
+    policies: Arc<Policies>,
     used: Mutex<HashMap<KeyHash, u64>>,
     canned: Mutex<HashMap<String, (Verdict, DecidedBy)>>,
     families: HeaderFamilies,
@@ -144,7 +144,7 @@ impl FakeChecker {
         }
         Self {
             hash_key,
-            policies,
+            policies: Arc::new(policies),
             used: Mutex::default(),
             canned: Mutex::default(),
             families: HeaderFamilies::default(),
@@ -156,6 +156,14 @@ impl FakeChecker {
             refunds: Mutex::default(),
             fails: Mutex::default(),
         }
+    }
+
+    /// With one more limit.
+    pub(crate) fn and(mut self, policy: &str, spec: LimitSpec) -> Self {
+        let limit = Limit::new(policy, spec, &self.hash_key).unwrap();
+        let policies = Arc::get_mut(&mut self.policies).unwrap();
+        policies.add(policy, limit).unwrap();
+        self
     }
 
     pub(crate) fn with_families(families: HeaderFamilies) -> Self {
@@ -176,6 +184,19 @@ impl FakeChecker {
     /// What the counters have taken in all.
     pub(crate) fn used(&self) -> u64 {
         self.used.lock().unwrap().values().sum()
+    }
+
+    /// What a limit says now.
+    pub(crate) fn decided(&self, policy: &str, limit: &str) -> LimitDecision {
+        let policy = self.policies.policy(policy).unwrap();
+        let limit = policy.limit(limit).unwrap();
+        let applied = Applied {
+            limit: Arc::clone(limit),
+            key: KeyHash::from_halves(0, 0),
+            rule: *limit.usual_rule().unwrap(),
+            cost: Cost::ONE,
+        };
+        self.decide(&applied, Mode::Consume)
     }
 
     fn applied(&self, question: &Question<'_>) -> Result<AppliedLimits, CheckError> {
@@ -334,6 +355,14 @@ impl Checker for FakeChecker {
         });
         let amended: Vec<_> = amended.collect();
         Ok(Box::pin(async move { Ok(amended) }))
+    }
+
+    fn policies(&self) -> Arc<Policies> {
+        Arc::clone(&self.policies)
+    }
+
+    fn deny_status(&self, policy: &str) -> u16 {
+        if policy == "teapot" { 418 } else { 429 }
     }
 
     fn headers(&self, _policy: &str) -> HeaderFamilies {

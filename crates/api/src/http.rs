@@ -1,7 +1,7 @@
 //! The HTTP interface: which call a request is, and the answer to it.
 //!
-//! `POST /v1/check` is matched first and answered by hand; all other calls go through a router. Knows
-//! nothing of sockets but in `server`. Invariants: every answer is counted once, and no input, however
+//! `POST /v1/check` is matched first and answered by hand, then what proxies ask; all other calls go
+//! through a router. Knows nothing of sockets but in `server`. Invariants: every answer is counted once, and no input, however
 //! broken, makes one of 500 or above but for an undecided check (P8).
 
 mod act;
@@ -12,8 +12,10 @@ mod check;
 mod config;
 mod connection;
 mod exposition;
+mod forward_auth;
 mod guard;
 mod json;
+mod openapi;
 mod operate;
 mod problem;
 mod server;
@@ -21,9 +23,10 @@ mod tally;
 #[cfg(test)]
 mod tests;
 mod token;
+mod waiting;
 mod whole;
 
-use std::{error::Error, fmt, pin::Pin, sync::Arc};
+use std::{error::Error, fmt, net::IpAddr, pin::Pin, sync::Arc};
 
 use axum::{
     Router,
@@ -40,8 +43,10 @@ use tollgate_limit as limit;
 
 use self::{
     body::Posted,
+    check::Bounds,
     problem::Problem,
     tally::{Call, RequestTally},
+    waiting::Waiting,
     whole::Whole,
 };
 pub use self::{
@@ -65,6 +70,14 @@ pub enum Reach {
     Network,
 }
 
+/// Where a request came from.
+#[derive(Clone, Copy, Debug)]
+struct Origin {
+    reach: Reach,
+    /// The other end of the connection, where it has an address.
+    peer: Option<IpAddr>,
+}
+
 /// The HTTP interface of one node, shared by all its listeners.
 pub struct Http<C, O> {
     shared: Arc<Shared<C, O>>,
@@ -78,12 +91,13 @@ struct Shared<C, O> {
     checker: Arc<C>,
     operator: Arc<O>,
     tally: RequestTally,
+    waiting: Waiting,
 }
 
-/// What a request asks for: a check, or what the router finds.
-enum Asked<B, F> {
+/// What a request asks for: a check, or anything else, whose answer is boxed to keep checks small.
+enum Asked<'h, B> {
     Check(Posted<B>),
-    Routed(Pin<Box<F>>),
+    Other(Pin<Box<dyn Future<Output = Response<Whole>> + Send + 'h>>),
 }
 
 impl<C: Checker, O: Operator> Http<C, O> {
@@ -95,6 +109,7 @@ impl<C: Checker, O: Operator> Http<C, O> {
             checker,
             operator,
             tally: RequestTally::default(),
+            waiting: Waiting::default(),
         });
         Self {
             router: TowerToHyperService::new(router(&shared)),
@@ -108,7 +123,7 @@ impl<C: Checker, O: Operator> Http<C, O> {
     /// Of a check only what is needed goes on into the future: it is moved about for each request.
     fn handle<B>(
         &self,
-        reach: Reach,
+        origin: Origin,
         request: Request<B>,
     ) -> impl Future<Output = Response<Whole>> + Send
     where
@@ -118,12 +133,23 @@ impl<C: Checker, O: Operator> Http<C, O> {
         let call = Call::of(request.uri().path());
         let asked = match (call, request.method()) {
             (Call::Check, &Method::POST) => Asked::Check(Posted::new(request)),
-            (_, _) => Asked::Routed(Box::pin(self.route(reach, request))),
+            (Call::ForwardAuth, _) => {
+                let Shared {
+                    checker, config, ..
+                } = &*self.shared;
+                Asked::Other(Box::pin(forward_auth::answer(
+                    &**checker,
+                    config,
+                    origin.peer,
+                    request,
+                )))
+            }
+            (_, _) => Asked::Other(Box::pin(self.route(origin.reach, request))),
         };
         async move {
             let response = match asked {
                 Asked::Check(posted) => self.shared.check(posted).await,
-                Asked::Routed(answer) => answer.await,
+                Asked::Other(answer) => answer.await,
             };
             self.shared.tally.count(call, response.status());
             response
@@ -147,8 +173,15 @@ impl<C: Checker, O: Operator> Http<C, O> {
 }
 
 impl<C: Checker, O> Shared<C, O> {
+    const fn bounds(&self) -> Bounds<'_> {
+        Bounds {
+            config: &self.config,
+            waiting: &self.waiting,
+        }
+    }
+
     async fn check<B: Body<Data = Bytes>>(&self, posted: Posted<B>) -> Response<Whole> {
-        let answered = check::one(limit::Call::Check, &*self.checker, &self.config, posted).await;
+        let answered = check::one(limit::Call::Check, &*self.checker, self.bounds(), posted).await;
         answered.unwrap_or_else(Problem::into_response)
     }
 }
@@ -172,6 +205,7 @@ fn router<C: Checker, O: Operator>(shared: &Arc<Shared<C, O>>) -> Router {
         .route(Call::Livez.path(), get(operate::livez))
         .route(Call::Readyz.path(), get(operate::readyz::<C, O>))
         .route(Call::Metrics.path(), get(operate::metrics::<C, O>))
+        .route(Call::OpenApi.path(), get(openapi::openapi))
         .fallback(operate::not_found)
         .method_not_allowed_fallback(operate::method_not_allowed)
         .with_state(Arc::clone(shared))

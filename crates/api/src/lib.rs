@@ -17,7 +17,7 @@ mod operator;
 pub use self::{
     checker::{Acted, Checked, Checker},
     client_stream::{MAX_WAITING, StreamError, serve_stream},
-    families::{Family, HeaderFamilies},
+    families::{FamiliesCollide, Family, HeaderFamilies},
     http::{Http, HttpConfig, MAX_BODY, MAX_CHECKS, Reach, ServeError, Token, TokenError, serve},
     operator::{
         Breaker, ClusterView, CounterError, CounterQuery, CounterView, LatencyHistogram,

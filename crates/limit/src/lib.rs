@@ -53,7 +53,7 @@ pub use self::{
     key::{HashKey, KeyHash, KeyHasher, SLOT_COUNT, SlotId},
     policy::{
         Application, Applied, AppliedLimits, Limit, MAX_LIMITS_PER_POLICY, Pattern, Policies,
-        Policy, PolicyError, Tally,
+        Policy, PolicyError, Tally, parse_address,
     },
     question::{Call, CheckError, DEFAULT_POLICY, Question, Subject},
     receipt::{Charge, ChargedAt, Receipt, ReceiptItem, ReceiptItems},

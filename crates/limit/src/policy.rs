@@ -13,7 +13,7 @@ use std::{collections::HashMap, sync::Arc};
 use smallvec::SmallVec;
 
 pub use self::{
-    limit::{Application, Limit},
+    limit::{Application, Limit, parse_address},
     pattern::Pattern,
     tally::Tally,
 };
@@ -61,6 +61,7 @@ pub type AppliedLimits = SmallVec<[Applied; 2]>;
 #[derive(Debug, Default)]
 pub struct Policy {
     limits: Vec<Arc<Limit>>,
+    attributes: Vec<String>,
 }
 
 impl Policy {
@@ -68,6 +69,12 @@ impl Policy {
     #[must_use]
     pub fn limits(&self) -> &[Arc<Limit>] {
         &self.limits
+    }
+
+    /// The attributes that its limits look at, each once, in the order of the file.
+    #[must_use]
+    pub fn attributes(&self) -> &[String] {
+        &self.attributes
     }
 
     /// The limits that apply to a question of that cost with these attributes, in the order of the
@@ -142,12 +149,18 @@ impl Policies {
     /// # Errors
     /// [`PolicyError`]: the writer's fault, the limit was not added.
     pub fn add(&mut self, policy: &str, limit: Limit) -> Result<(), PolicyError> {
-        let limits = &mut self.policies.entry(policy.to_owned()).or_default().limits;
+        let policy = self.policies.entry(policy.to_owned()).or_default();
+        let Policy { limits, attributes } = policy;
         if limits.iter().any(|known| known.name() == limit.name()) {
             return Err(PolicyError::NameTwice);
         }
         if limits.len() >= MAX_LIMITS_PER_POLICY {
             return Err(PolicyError::TooManyLimits);
+        }
+        for name in limit.attributes() {
+            if !attributes.iter().any(|known| known == name) {
+                attributes.push(name.to_owned());
+            }
         }
         limits.push(Arc::new(limit));
         Ok(())

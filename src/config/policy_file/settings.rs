@@ -87,7 +87,10 @@ fn families_of(
                 "write \"x-ratelimit\", \"draft-6\", \"draft-7\", \"draft-10\", or \"none\" alone";
             return Err(source.mistake(&name.span(), "headers", wrong, right));
         };
-        families = families.with(family);
+        families = families.with(family).map_err(|error| {
+            let right = "write one of \"draft-6\", \"draft-7\" and \"draft-10\"";
+            source.mistake(&name.span(), "headers", error.to_string(), right)
+        })?;
     }
     Ok(families)
 }

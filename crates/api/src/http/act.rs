@@ -87,7 +87,7 @@ async fn decide<C: Checker, O: Operator>(
     let answered = match operate::admit(shared, &request) {
         Ok(()) => {
             let posted = Posted::new(request);
-            check::one(call, &*shared.checker, &shared.config, posted).await
+            check::one(call, &*shared.checker, shared.bounds(), posted).await
         }
         Err(problem) => Err(problem),
     };

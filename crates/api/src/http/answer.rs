@@ -17,7 +17,7 @@ pub(super) use self::{
 };
 use crate::{
     checker::Checker,
-    families::{Family, HeaderFamilies},
+    families::{Draft, Family, HeaderFamilies},
     http::{problem::PROBLEM_JSON, whole::Whole},
 };
 
@@ -58,7 +58,8 @@ impl<'a> Refusal<'a> {
         })
     }
 
-    const fn status(&self) -> StatusCode {
+    /// The status of the answer, where refusals have this one.
+    const fn status(&self, denied: StatusCode) -> StatusCode {
         match self.reason {
             Reason::Undecided => StatusCode::SERVICE_UNAVAILABLE,
             Reason::LimitExceeded
@@ -66,7 +67,7 @@ impl<'a> Refusal<'a> {
             | Reason::LimitIsZero
             | Reason::QueueFull
             | Reason::SetAside
-            | Reason::Banned => StatusCode::TOO_MANY_REQUESTS,
+            | Reason::Banned => denied,
         }
     }
 
@@ -76,6 +77,8 @@ impl<'a> Refusal<'a> {
     }
 }
 
+/// The status of a refusal, unless a proxy is told another.
+const DENIED: StatusCode = StatusCode::TOO_MANY_REQUESTS;
 const UNDECIDED_WAIT: Nanos = Nanos::from_millis(1000);
 
 /// The answer to one check that was decided at `now`; of an acquisition it names its permits too.
@@ -86,18 +89,48 @@ pub(super) fn respond<C: Checker>(
     checker: &C,
     now: Nanos,
 ) -> Response<Whole> {
+    render(decision, call, families, checker, now, None)
+}
+
+/// The answer to a proxy: of an admitted check no body, of a refused one this status.
+pub(super) fn respond_to_proxy<C: Checker>(
+    decision: &Decision,
+    families: HeaderFamilies,
+    checker: &C,
+    now: Nanos,
+    denied: StatusCode,
+) -> Response<Whole> {
+    let denied = Some(denied);
+    render(decision, Call::Check, families, checker, now, denied)
+}
+
+fn render<C: Checker>(
+    decision: &Decision,
+    call: Call,
+    families: HeaderFamilies,
+    checker: &C,
+    now: Nanos,
+    proxied: Option<StatusCode>,
+) -> Response<Whole> {
+    let denied = proxied.unwrap_or(DENIED);
     let sealing = Sealing::at(now, checker);
     let headline = decision.headline();
     let refusal = headline.and_then(Refusal::of);
     let families = headline.map_or(HeaderFamilies::NONE, |_| families);
     let (body, mut headers) = cuts::cut(families, |cuts| {
-        write_decision(&mut cuts.buffer, decision, call, sealing);
+        if refusal.is_some() || proxied.is_none() {
+            body::write(&mut cuts.buffer, decision, call, sealing, denied);
+        }
         cuts.end();
-        if let Some(headline) = headline.filter(|_| families.contains(Family::XRateLimit)) {
+        let Some(headline) = headline else { return };
+        if families.contains(Family::XRateLimit) {
             rates::write_x_rate_limit(cuts, headline, checker, now);
         }
-        if families.contains(Family::Draft10) {
-            rates::write_draft_10(cuts, &decision.limits);
+        match families.draft() {
+            Some(Draft::Six) => rates::write_draft_6(cuts, &decision.limits, headline),
+            Some(Draft::Seven) => rates::write_draft_7(cuts, &decision.limits, headline),
+            Some(Draft::Ten) => rates::write_draft_10(cuts, &decision.limits),
+            None => {}
         }
     });
     if let Some(refusal) = &refusal {
@@ -105,12 +138,14 @@ pub(super) fn respond<C: Checker>(
         if let Some(seconds) = refusal.seconds() {
             headers.insert(header::RETRY_AFTER, seconds.into());
         }
+    } else if proxied.is_some() {
+        headers.remove(header::CONTENT_TYPE);
     }
     if decision.is_degraded() {
         headers.insert(DEGRADED, HeaderValue::from_static("fallback"));
     }
     let mut response = Response::new(Whole::new(body));
-    *response.status_mut() = refusal.map_or(StatusCode::OK, |refusal| refusal.status());
+    *response.status_mut() = refusal.map_or(StatusCode::OK, |refusal| refusal.status(denied));
     *response.headers_mut() = headers;
     response
 }

@@ -10,7 +10,10 @@ use http_body_util::BodyExt as _;
 use hyper::body::Body;
 use thiserror::Error;
 
-use crate::http::{MAX_BODY, problem::Problem};
+use crate::{
+    fault::Fault,
+    http::{MAX_BODY, problem::Problem},
+};
 
 /// The most bytes of a body above the bound that are read before it is refused: a client that writes
 /// all before it reads would see a reset instead of the answer.
@@ -41,12 +44,39 @@ impl From<BodyError> for Problem {
     }
 }
 
+/// A value of `wait` that is neither `true` nor `false`. The client's fault.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct NoTruth;
+
+impl From<NoTruth> for Problem {
+    fn from(_: NoTruth) -> Self {
+        Fault::new("wait", "neither true nor false", "`wait=true`, or nothing").into()
+    }
+}
+
+/// What a query says of `wait`; the last counts, as do no other parameters.
+fn waits(query: &str) -> Result<bool, NoTruth> {
+    let mut waits = Ok(false);
+    for pair in query.split('&') {
+        waits = match pair.strip_prefix("wait=") {
+            Some("true") => Ok(true),
+            Some("false") => Ok(false),
+            Some(_) => Err(NoTruth),
+            None => continue,
+        };
+    }
+    waits
+}
+
 /// A body that was posted, and what its head says of it.
 #[derive(Debug)]
 pub(super) struct Posted<B> {
     body: B,
     /// Whether it may be read as JSON: it says so, or says nothing.
     pub(super) is_json: bool,
+    /// Whether the answer is to be held back for as long as the request should be; the fault of a query
+    /// that does not say.
+    pub(super) waits: Result<bool, NoTruth>,
     /// Whether it was announced to be too large to be read at all.
     is_too_large: bool,
 }
@@ -58,6 +88,7 @@ impl<B: Body<Data = Bytes>> Posted<B> {
         let asks_first = || head.headers.contains_key(header::EXPECT);
         Self {
             is_json: is_json(&head.headers),
+            waits: head.uri.query().map_or(Ok(false), waits),
             is_too_large: claimed > MAX_DRAINED || (claimed > MAX_BODY && asks_first()),
             body,
         }
@@ -79,6 +110,26 @@ impl<B: Body<Data = Bytes>> Posted<B> {
                 .unwrap_or(Err(BodyError::TooSlow)),
         }
     }
+}
+
+/// Reads a body to its end and drops it, so that the connection can go on. What is wrong with it does not
+/// matter: of one that is too large or too slow the rest is left, and the connection ends.
+pub(super) async fn discard<B: Body<Data = Bytes>>(body: B, limit: Duration) {
+    if body.is_end_stream() {
+        return;
+    }
+    let mut body = pin!(body);
+    let discarding = async {
+        let mut length: usize = 0;
+        while let Some(Ok(frame)) = body.frame().await {
+            length = length.saturating_add(frame.data_ref().map_or(0, Bytes::len));
+            if length > MAX_DRAINED {
+                return;
+            }
+        }
+    };
+    // It makes no difference whether it came to its end.
+    drop(tokio::time::timeout(limit, discarding).await);
 }
 
 fn is_json(headers: &HeaderMap) -> bool {

@@ -3,13 +3,13 @@
 //! One clock reading for each request. The only wait is that for the body, and for a peer where one
 //! decides.
 
-use std::pin::Pin;
+use std::{future::ready, pin::Pin};
 
 use bytes::{Bytes, BytesMut};
 use futures_util::future::join_all;
 use http::{Response, StatusCode, header};
 use hyper::body::Body;
-use tollgate_limit::{Call, Decision};
+use tollgate_limit::{Call, Decision, Nanos};
 
 use crate::{
     checker::{Checked, Checker},
@@ -21,6 +21,7 @@ use crate::{
         ask::Ask,
         body::Posted,
         problem::Problem,
+        waiting::Waiting,
         whole::Whole,
     },
 };
@@ -29,18 +30,30 @@ const SEND_JSON: &str = "send the body as `Content-Type: application/json`";
 pub(super) const EXAMPLE: &str =
     "a JSON object such as {\"policy\": \"default\", \"attributes\": {\"ip\": \"203.0.113.7\"}}";
 
+/// What bounds a check.
+#[derive(Clone, Copy)]
+pub(super) struct Bounds<'a> {
+    pub(super) config: &'a HttpConfig,
+    pub(super) waiting: &'a Waiting,
+}
+
 /// Answers one check, or one acquisition of permits.
 pub(super) async fn one<C: Checker, B: Body<Data = Bytes>>(
     call: Call,
     checker: &C,
-    config: &HttpConfig,
+    bounds: Bounds<'_>,
     posted: Posted<B>,
 ) -> Result<Response<Whole>, Problem> {
-    let body = json_body(config, posted, EXAMPLE).await?;
-    let (families, decision) = match take(call, checker, &body)? {
+    let waits = posted.waits?;
+    let body = json_body(bounds.config, posted, EXAMPLE).await?;
+    let (families, mut decision) = match take(call, checker, &body, waits)? {
         Taken::Now(response) => return Ok(response),
         Taken::Later(families, decision) => (families, decision.await),
     };
+    if waits {
+        let longest = bounds.config.max_wait;
+        bounds.waiting.hold(&mut decision, longest).await;
+    }
     let now = checker.now();
     Ok(answer::respond(&decision, call, families, checker, now))
 }
@@ -54,12 +67,15 @@ enum Taken {
     ),
 }
 
-/// Reads a check, asks it, and answers it if it is decided at once.
-fn take<C: Checker>(call: Call, checker: &C, body: &[u8]) -> Result<Taken, Problem> {
+/// Reads a check, asks it, and answers it if it is decided at once and not to be held back.
+fn take<C: Checker>(call: Call, checker: &C, body: &[u8], waits: bool) -> Result<Taken, Problem> {
     let ask = Ask::read(body).map_err(|error| not_json(body, &error, EXAMPLE))??;
     let families = checker.headers(ask.policy());
     let now = checker.now();
     Ok(match ask.put(call, checker, now)? {
+        Checked::Now(decision) if waits && decision.delay() > Nanos::ZERO => {
+            Taken::Later(families, Box::pin(ready(decision)))
+        }
         Checked::Now(decision) => {
             Taken::Now(answer::respond(&decision, call, families, checker, now))
         }

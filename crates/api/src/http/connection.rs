@@ -28,7 +28,7 @@ use self::{
 };
 use crate::{
     checker::Checker,
-    http::{Http, Reach},
+    http::{Http, Origin},
     operator::Operator,
 };
 
@@ -52,7 +52,7 @@ pub(super) enum Stage {
 pub(super) async fn serve<C: Checker, O: Operator>(
     stream: TcpStream,
     http: Arc<Http<C, O>>,
-    reach: Reach,
+    origin: Origin,
     stages: watch::Receiver<Stage>,
 ) {
     // Answers are gathered into one write already.
@@ -73,7 +73,7 @@ pub(super) async fn serve<C: Checker, O: Operator>(
     match version {
         Ok(Version::Http1) => {
             let service = service_fn(|request| {
-                let (in_flight, answer) = (activity.start(), http.handle(reach, request));
+                let (in_flight, answer) = (activity.start(), http.handle(origin, request));
                 async move {
                     let _in_flight = in_flight;
                     Ok::<_, Infallible>(answer.await)
@@ -91,7 +91,7 @@ pub(super) async fn serve<C: Checker, O: Operator>(
                 let (http, activity) = (Arc::clone(&http), Arc::clone(&activity));
                 async move {
                     let _in_flight = activity.start();
-                    Ok::<_, Infallible>(http.handle(reach, request).await)
+                    Ok::<_, Infallible>(http.handle(origin, request).await)
                 }
             });
             let mut builder = http2::Builder::new(TokioExecutor::new());

@@ -3,7 +3,7 @@
 //! Invariants: at most `max_connections` at once over all listeners of one [`Http`]; no connection
 //! outlives `serve` by more than it takes to drop it.
 
-use std::{io, sync::Arc, time::Duration};
+use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 
 use thiserror::Error;
 use tokio::{
@@ -15,7 +15,7 @@ use tracing::warn;
 use crate::{
     checker::Checker,
     http::{
-        Http, Reach,
+        Http, Origin, Reach,
         connection::{self, Stage},
     },
     operator::Operator,
@@ -50,8 +50,12 @@ pub async fn serve<C: Checker, O: Operator>(
     };
     let (stage, stages) = watch::channel(Stage::Serving);
     let accepting = async {
-        while let Some((stream, permit)) = accept(&listener, &http).await {
-            let serving = connection::serve(stream, Arc::clone(&http), reach, stages.clone());
+        while let Some((stream, peer, permit)) = accept(&listener, &http).await {
+            let origin = Origin {
+                reach,
+                peer: Some(peer.ip()),
+            };
+            let serving = connection::serve(stream, Arc::clone(&http), origin, stages.clone());
             tokio::spawn(async move {
                 serving.await;
                 drop(permit);
@@ -77,11 +81,11 @@ pub async fn serve<C: Checker, O: Operator>(
 async fn accept<C: Checker, O: Operator>(
     listener: &TcpListener,
     http: &Http<C, O>,
-) -> Option<(TcpStream, OwnedSemaphorePermit)> {
+) -> Option<(TcpStream, SocketAddr, OwnedSemaphorePermit)> {
     let permit = Arc::clone(&http.connections).acquire_owned().await.ok()?;
     loop {
         match listener.accept().await {
-            Ok((stream, _)) => return Some((stream, permit)),
+            Ok((stream, peer)) => return Some((stream, peer, permit)),
             Err(error) => {
                 warn!(%error, "a connection could not be accepted");
                 tokio::time::sleep(ACCEPT_BACKOFF).await;

@@ -11,6 +11,7 @@ use http::StatusCode;
 pub(super) enum Call {
     Check,
     Checks,
+    ForwardAuth,
     Reserve,
     Settle,
     Refund,
@@ -22,14 +23,16 @@ pub(super) enum Call {
     Livez,
     Readyz,
     Metrics,
+    OpenApi,
     /// A path that is none of these.
     Unknown,
 }
 
 impl Call {
-    pub(super) const ALL: [Self; 14] = [
+    pub(super) const ALL: [Self; 16] = [
         Self::Check,
         Self::Checks,
+        Self::ForwardAuth,
         Self::Reserve,
         Self::Settle,
         Self::Refund,
@@ -41,20 +44,28 @@ impl Call {
         Self::Livez,
         Self::Readyz,
         Self::Metrics,
+        Self::OpenApi,
         Self::Unknown,
     ];
 
     /// The call of this path.
     pub(super) fn of(path: &str) -> Self {
         let known = Self::ALL.into_iter().find(|call| call.path() == path);
-        known.unwrap_or(Self::Unknown)
+        known.unwrap_or_else(|| {
+            if path.starts_with(Self::ForwardAuth.path()) {
+                Self::ForwardAuth
+            } else {
+                Self::Unknown
+            }
+        })
     }
 
-    /// Its path; empty for unknown ones.
+    /// Its path, of `ForwardAuth` the start of its paths; empty for unknown ones.
     pub(super) const fn path(self) -> &'static str {
         match self {
             Self::Check => "/v1/check",
             Self::Checks => "/v1/checks",
+            Self::ForwardAuth => "/v1/forward-auth/",
             Self::Reserve => "/v1/reserve",
             Self::Settle => "/v1/settle",
             Self::Refund => "/v1/refund",
@@ -66,6 +77,7 @@ impl Call {
             Self::Livez => "/livez",
             Self::Readyz => "/readyz",
             Self::Metrics => "/metrics",
+            Self::OpenApi => "/openapi.json",
             Self::Unknown => "",
         }
     }
@@ -75,6 +87,7 @@ impl Call {
         match self {
             Self::Check => "check",
             Self::Checks => "checks",
+            Self::ForwardAuth => "forward_auth",
             Self::Reserve => "reserve",
             Self::Settle => "settle",
             Self::Refund => "refund",
@@ -86,6 +99,7 @@ impl Call {
             Self::Livez => "livez",
             Self::Readyz => "readyz",
             Self::Metrics => "metrics",
+            Self::OpenApi => "openapi",
             Self::Unknown => "unknown",
         }
     }

@@ -4,6 +4,7 @@ mod actions;
 mod answers;
 mod bodies;
 mod calls;
+mod forward_auth;
 mod guarded;
 mod headers;
 mod ids;
@@ -14,7 +15,7 @@ mod shadow;
 mod sockets;
 mod versions;
 
-use std::sync::Arc;
+use std::{net::Ipv4Addr, sync::Arc};
 
 use bytes::Bytes;
 use http::{Method, Request, Response, StatusCode, header};
@@ -23,30 +24,30 @@ use serde_json::Value;
 use tollgate_limit::Receipt;
 use tollgate_wire::receipt;
 
-use super::{Http, HttpConfig, Reach};
+use super::{Http, HttpConfig, Origin, Reach, openapi::held};
 use crate::{
     checker::Checker as _,
     fakes::{FakeChecker, FakeOperator},
 };
 
-struct Tester {
+pub(super) struct Tester {
     http: Arc<Http<FakeChecker, FakeOperator>>,
-    checker: Arc<FakeChecker>,
+    pub(super) checker: Arc<FakeChecker>,
     operator: Arc<FakeOperator>,
 }
 
-struct Answer {
-    status: StatusCode,
+pub(super) struct Answer {
+    pub(super) status: StatusCode,
     headers: http::HeaderMap,
-    text: String,
+    pub(super) text: String,
 }
 
 impl Tester {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self::with(HttpConfig::default(), FakeChecker::new())
     }
 
-    fn with(config: HttpConfig, checker: FakeChecker) -> Self {
+    pub(super) fn with(config: HttpConfig, checker: FakeChecker) -> Self {
         let (checker, operator) = (Arc::new(checker), Arc::new(FakeOperator::new()));
         let http = Http::new(config, Arc::clone(&checker), Arc::clone(&operator));
         Self {
@@ -56,14 +57,21 @@ impl Tester {
         }
     }
 
-    async fn send(&self, request: Request<Full<Bytes>>) -> Answer {
+    pub(super) async fn send(&self, request: Request<Full<Bytes>>) -> Answer {
         self.send_from(Reach::Loopback, request).await
     }
 
     async fn send_from(&self, reach: Reach, request: Request<Full<Bytes>>) -> Answer {
-        let response: Response<_> = self.http.handle(reach, request).await;
+        let peer = Some(Ipv4Addr::LOCALHOST.into());
+        self.send_by(Origin { reach, peer }, request).await
+    }
+
+    pub(super) async fn send_by(&self, origin: Origin, request: Request<Full<Bytes>>) -> Answer {
+        let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+        let response: Response<_> = self.http.handle(origin, request).await;
         let (parts, body) = response.into_parts();
         let body = body.collect().await.unwrap().to_bytes();
+        held::to_the_document(&method, &path, &parts, &body);
         Answer {
             status: parts.status,
             headers: parts.headers,
@@ -71,7 +79,7 @@ impl Tester {
         }
     }
 
-    async fn post(&self, path: &str, body: impl Into<Bytes>) -> Answer {
+    pub(super) async fn post(&self, path: &str, body: impl Into<Bytes>) -> Answer {
         let request = Request::builder()
             .method(Method::POST)
             .uri(path)
@@ -82,7 +90,7 @@ impl Tester {
         self.send(request).await
     }
 
-    async fn check(&self, body: &str) -> Answer {
+    pub(super) async fn check(&self, body: &str) -> Answer {
         self.post("/v1/check", body.to_owned()).await
     }
 
@@ -94,7 +102,7 @@ impl Tester {
         receipt::open(id, self.checker.receipt_key()).unwrap()
     }
 
-    async fn get(&self, path: &str) -> Answer {
+    pub(super) async fn get(&self, path: &str) -> Answer {
         let request = Request::builder()
             .uri(path)
             .header(header::HOST, "localhost:7600");
@@ -111,11 +119,11 @@ impl Answer {
         said
     }
 
-    fn json(&self) -> Value {
+    pub(super) fn json(&self) -> Value {
         serde_json::from_str(&self.text).unwrap_or_else(|error| panic!("{error}: {}", self.text))
     }
 
-    fn header(&self, name: &str) -> Option<&str> {
+    pub(super) fn header(&self, name: &str) -> Option<&str> {
         assert!(
             self.headers.get_all(name).iter().count() <= 1,
             "{name} stands once"

@@ -10,6 +10,7 @@ mod tiers;
 
 use std::{borrow::Cow, sync::Arc};
 
+pub use self::address::parse_address;
 use self::tiers::Tiers;
 use crate::{
     attributes::Attributes,

@@ -1,9 +1,10 @@
 //! The body of an answer, member by member.
 
 use bytes::BytesMut;
+use http::StatusCode;
 use tollgate_limit::{Call, Decision, LimitDecision, Reason, Verdict};
 
-use super::{Refusal, Sealing};
+use super::{DENIED, Refusal, Sealing};
 
 /// Appends the body of one answer.
 pub(in crate::http) fn write_decision(
@@ -11,6 +12,17 @@ pub(in crate::http) fn write_decision(
     decision: &Decision,
     call: Call,
     sealing: Sealing<'_>,
+) {
+    write(out, decision, call, sealing, DENIED);
+}
+
+/// The same, where refusals have this status.
+pub(super) fn write(
+    out: &mut BytesMut,
+    decision: &Decision,
+    call: Call,
+    sealing: Sealing<'_>,
+    denied: StatusCode,
 ) {
     let headline = decision.headline();
     let refusal = headline.and_then(Refusal::of);
@@ -47,7 +59,7 @@ pub(in crate::http) fn write_decision(
     }
     text(out, "]");
     if let Some(refusal) = &refusal {
-        write_problem(out, decision, refusal);
+        write_problem(out, decision, refusal, denied);
     }
     text(out, "}");
 }
@@ -98,7 +110,12 @@ fn write_numbers(out: &mut BytesMut, limit: &LimitDecision) {
 }
 
 /// The members that make a refusal a problem.
-fn write_problem(out: &mut BytesMut, decision: &Decision, refusal: &Refusal<'_>) {
+fn write_problem(
+    out: &mut BytesMut,
+    decision: &Decision,
+    refusal: &Refusal<'_>,
+    denied: StatusCode,
+) {
     let (error, kind, title) = match refusal.reason {
         Reason::Undecided => (
             "temporarily_undecided",
@@ -128,7 +145,7 @@ fn write_problem(out: &mut BytesMut, decision: &Decision, refusal: &Refusal<'_>)
     text(out, "\",\"title\":\"");
     text(out, title);
     text(out, "\",\"status\":");
-    number(out, u64::from(refusal.status().as_u16()));
+    number(out, u64::from(refusal.status(denied).as_u16()));
     text(out, ",\"detail\":\"Limit ");
     text(out, refusal.headline.limit.name());
     text(out, ": ");

@@ -23,10 +23,15 @@ static X_RATE_LIMIT: [HeaderName; 3] = [
     HeaderName::from_static("x-ratelimit-remaining"),
     HeaderName::from_static("x-ratelimit-reset"),
 ];
-static DRAFT_10: [HeaderName; 2] = [
-    HeaderName::from_static("ratelimit-policy"),
-    HeaderName::from_static("ratelimit"),
+const DRAFT_POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
+static DRAFT_6: [HeaderName; 4] = [
+    DRAFT_POLICY,
+    HeaderName::from_static("ratelimit-limit"),
+    HeaderName::from_static("ratelimit-remaining"),
+    HeaderName::from_static("ratelimit-reset"),
 ];
+/// Of revision 7 and of all later ones.
+static DRAFT_7: [HeaderName; 2] = [DRAFT_POLICY, HeaderName::from_static("ratelimit")];
 
 thread_local! {
     static BUFFER: RefCell<BytesMut> = RefCell::new(BytesMut::with_capacity(BUFFER_LENGTH));
@@ -37,16 +42,25 @@ static TEMPLATES: LazyLock<[HeaderMap; HeaderFamilies::SETS]> =
     LazyLock::new(|| HeaderFamilies::all().map(template));
 
 fn template(families: HeaderFamilies) -> HeaderMap {
-    let mut headers = HeaderMap::with_capacity(10);
+    let mut headers = HeaderMap::with_capacity(12);
     headers.insert(header::CONTENT_TYPE, JSON);
-    let empty = HeaderValue::from_static("");
-    if families.contains(Family::XRateLimit) {
-        headers.extend(X_RATE_LIMIT.clone().map(|name| (name, empty.clone())));
-    }
-    if families.contains(Family::Draft10) {
-        headers.extend(DRAFT_10.clone().map(|name| (name, empty.clone())));
+    for name in Family::ALL
+        .into_iter()
+        .filter(|family| families.contains(*family))
+        .flat_map(names_of)
+    {
+        headers.insert(name, HeaderValue::from_static(""));
     }
     headers
+}
+
+/// The headers of a family, in the order that their values are written in.
+fn names_of(family: Family) -> &'static [HeaderName] {
+    match family {
+        Family::XRateLimit => &X_RATE_LIMIT,
+        Family::Draft6 => &DRAFT_6,
+        Family::Draft7 | Family::Draft10 => &DRAFT_7,
+    }
 }
 
 /// Lets `write` write the pieces of an answer: its body, then the header values of its families, in
@@ -87,8 +101,8 @@ pub(super) struct Cuts {
 }
 
 impl Cuts {
-    /// The body, and the header values of all families.
-    const MAX_PIECES: usize = 6;
+    /// The body, and the header values of the largest set of families.
+    const MAX_PIECES: usize = 8;
 
     /// Ends a piece.
     pub(super) fn end(&mut self) {

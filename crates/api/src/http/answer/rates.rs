@@ -32,26 +32,61 @@ pub(super) fn write_x_rate_limit<C: Checker>(
     cuts.end();
 }
 
-/// `RateLimit-Policy` and `RateLimit`, one member for each limit that is enforced: what cannot refuse is
-/// no client's business.
-pub(super) fn write_draft_10(cuts: &mut Cuts, limits: &[LimitDecision]) {
-    let enforced = || limits.iter().filter(|limit| limit.rule.is_enforced());
-    for (place, limit) in enforced().enumerate() {
-        write_name(&mut cuts.buffer, place, limit);
-        cuts.buffer.extend_from_slice(b";q=");
-        let rule = &limit.rule;
-        number(&mut cuts.buffer, rule.capacity().min(MAX_INTEGER));
-        let window = rule.window().span();
-        if matches!(rule.algorithm, Algorithm::Concurrency(_)) {
-            cuts.buffer
-                .extend_from_slice(b";qu=\"concurrent-requests\"");
-        } else if window >= MIN_WINDOW {
-            cuts.buffer.extend_from_slice(b";w=");
-            number(&mut cuts.buffer, window.ceil_seconds());
-        }
+/// Revision 6: `RateLimit-Policy` of each limit, then `RateLimit-Limit`, `-Remaining` and `-Reset` of the
+/// one that makes the headline.
+pub(super) fn write_draft_6(cuts: &mut Cuts, limits: &[LimitDecision], headline: &LimitDecision) {
+    write_unnamed_policies(cuts, limits);
+    for value in old_numbers(headline) {
+        number(&mut cuts.buffer, value);
+        cuts.end();
+    }
+}
+
+/// Revision 7: `RateLimit-Policy` of each limit, and `RateLimit` of the one that makes the headline.
+pub(super) fn write_draft_7(cuts: &mut Cuts, limits: &[LimitDecision], headline: &LimitDecision) {
+    write_unnamed_policies(cuts, limits);
+    let names: [&[u8]; 3] = [b"limit=", b", remaining=", b", reset="];
+    for (name, value) in names.into_iter().zip(old_numbers(headline)) {
+        cuts.buffer.extend_from_slice(name);
+        number(&mut cuts.buffer, value);
     }
     cuts.end();
-    for (place, limit) in enforced().enumerate() {
+}
+
+/// Limit, remaining and reset. The reset of a refusal is that of `Retry-After`, which must not be earlier.
+fn old_numbers(headline: &LimitDecision) -> [u64; 3] {
+    let wait = Refusal::of(headline).and_then(|refusal| refusal.seconds());
+    let reset = wait.unwrap_or_else(|| headline.verdict.reset_after.ceil_seconds());
+    [headline.rule.capacity(), headline.verdict.remaining, reset]
+        .map(|value| value.min(MAX_INTEGER))
+}
+
+/// `10;w=60, 1000;w=86400`: revisions 6 and 7 know no names.
+fn write_unnamed_policies(cuts: &mut Cuts, limits: &[LimitDecision]) {
+    for (place, limit) in enforced(limits).enumerate() {
+        if place > 0 {
+            cuts.buffer.extend_from_slice(b", ");
+        }
+        number(&mut cuts.buffer, limit.rule.capacity().min(MAX_INTEGER));
+        write_window(&mut cuts.buffer, limit);
+    }
+    cuts.end();
+}
+
+/// Revision 10: `RateLimit-Policy` and `RateLimit`, one member for each limit.
+pub(super) fn write_draft_10(cuts: &mut Cuts, limits: &[LimitDecision]) {
+    for (place, limit) in enforced(limits).enumerate() {
+        write_name(&mut cuts.buffer, place, limit);
+        cuts.buffer.extend_from_slice(b";q=");
+        number(&mut cuts.buffer, limit.rule.capacity().min(MAX_INTEGER));
+        if matches!(limit.rule.algorithm, Algorithm::Concurrency(_)) {
+            cuts.buffer
+                .extend_from_slice(b";qu=\"concurrent-requests\"");
+        }
+        write_window(&mut cuts.buffer, limit);
+    }
+    cuts.end();
+    for (place, limit) in enforced(limits).enumerate() {
         write_name(&mut cuts.buffer, place, limit);
         cuts.buffer.extend_from_slice(b";r=");
         number(&mut cuts.buffer, limit.verdict.remaining.min(MAX_INTEGER));
@@ -61,6 +96,21 @@ pub(super) fn write_draft_10(cuts: &mut Cuts, limits: &[LimitDecision]) {
         }
     }
     cuts.end();
+}
+
+/// The limits that headers tell of: what cannot refuse is no client's business.
+fn enforced(limits: &[LimitDecision]) -> impl Iterator<Item = &LimitDecision> {
+    limits.iter().filter(|limit| limit.rule.is_enforced())
+}
+
+/// The window, where there is one of at least a second: permits have none.
+fn write_window(out: &mut BytesMut, limit: &LimitDecision) {
+    let window = limit.rule.window().span();
+    let has_window = !matches!(limit.rule.algorithm, Algorithm::Concurrency(_));
+    if has_window && window >= MIN_WINDOW {
+        out.extend_from_slice(b";w=");
+        number(out, window.ceil_seconds());
+    }
 }
 
 /// Of a refusal the same as `Retry-After`; of a full quota nothing, since no more will come.

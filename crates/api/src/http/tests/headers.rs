@@ -1,10 +1,10 @@
 //! Rate limit headers: syntax, rounding, families.
 
-use tollgate_limit::{DecidedBy, Nanos, Verdict};
+use tollgate_limit::{DecidedBy, LimitSpec, Nanos, Verdict};
 
 use super::Tester;
 use crate::{
-    fakes::{ALLOWED, FakeChecker, REFUSED},
+    fakes::{ALLOWED, FakeChecker, REFUSED, spec},
     families::{Family, HeaderFamilies},
     http::HttpConfig,
 };
@@ -113,35 +113,121 @@ async fn numbers_stay_structured_fields_at_any_size() {
     assert!(rate.starts_with("\"l\";r=999999999999999"), "{rate}");
 }
 
+const HEADERS: [(Family, &[&str]); 4] = [
+    (
+        Family::XRateLimit,
+        &[
+            "x-ratelimit-limit",
+            "x-ratelimit-remaining",
+            "x-ratelimit-reset",
+        ],
+    ),
+    (
+        Family::Draft6,
+        &[
+            "ratelimit-policy",
+            "ratelimit-limit",
+            "ratelimit-remaining",
+            "ratelimit-reset",
+        ],
+    ),
+    (Family::Draft7, &["ratelimit-policy", "ratelimit"]),
+    (Family::Draft10, &["ratelimit-policy", "ratelimit"]),
+];
+
 #[tokio::test]
 async fn families_are_chosen_and_a_wait_is_always_told() {
-    for (families, x, draft) in [
-        (HeaderFamilies::default(), true, true),
-        (HeaderFamilies::NONE.with(Family::XRateLimit), true, false),
-        (HeaderFamilies::NONE.with(Family::Draft10), false, true),
-        (HeaderFamilies::NONE, false, false),
-    ] {
+    for families in HeaderFamilies::all() {
         let checker = FakeChecker::with_families(families);
         let tester = Tester::with(HttpConfig::default(), checker);
         tester.checker.can("per-key", REFUSED, DecidedBy::Owner);
         let answer = tester.check(API).await;
-        for name in [
-            "x-ratelimit-limit",
-            "x-ratelimit-remaining",
-            "x-ratelimit-reset",
-        ] {
-            assert_eq!(answer.header(name).is_some(), x, "{name} of {families:?}");
+        let mut right = vec!["content-type", "retry-after"];
+        for (family, names) in HEADERS {
+            if families.contains(family) {
+                right.extend(names);
+            }
         }
-        for name in ["ratelimit", "ratelimit-policy"] {
-            assert_eq!(
-                answer.header(name).is_some(),
-                draft,
-                "{name} of {families:?}"
-            );
-        }
+        let mut told: Vec<_> = answer.headers.keys().map(|name| name.as_str()).collect();
+        right.sort_unstable();
+        told.sort_unstable();
+        assert_eq!(told, right, "{families:?}");
+        assert!(answer.headers.values().all(|value| !value.is_empty()));
         assert_eq!(answer.header("retry-after"), Some("2"));
+        assert_eq!(answer.json()["allowed"], false);
     }
-    assert_eq!(Family::from_name("x-ratelimit"), Some(Family::XRateLimit));
-    assert_eq!(Family::from_name("draft-10"), Some(Family::Draft10));
-    assert_eq!(Family::from_name("none"), None);
+}
+
+fn with(family: Family) -> Tester {
+    let families = HeaderFamilies::NONE.with(family).unwrap();
+    Tester::with(
+        HttpConfig::default(),
+        FakeChecker::with_families(families).and("api", shadow()),
+    )
+}
+
+fn shadow() -> LimitSpec {
+    LimitSpec {
+        shadow: true,
+        ..spec("tried-out", 1, 3_600_000, &["api_key"])
+    }
+}
+
+#[tokio::test]
+async fn draft_6_has_a_header_for_each_number() {
+    let tester = with(Family::Draft6);
+    tester.checker.can("per-key", ALLOWED, DecidedBy::Owner);
+    let answer = tester.check(API).await;
+    assert_eq!(answer.header("ratelimit-policy"), Some("100;w=60"));
+    assert_eq!(answer.header("ratelimit-limit"), Some("100"));
+    assert_eq!(answer.header("ratelimit-remaining"), Some("99"));
+    assert_eq!(answer.header("ratelimit-reset"), Some("60"));
+    // Of a refusal the reset is no later than Retry-After.
+    tester.checker.can("per-key", REFUSED, DecidedBy::Owner);
+    let answer = tester.check(API).await;
+    assert_eq!(answer.header("ratelimit-reset"), Some("2"));
+    assert_eq!(answer.header("retry-after"), Some("2"));
+    let answer = tester.check(BOTH).await;
+    let policies = Some("10, 100;w=86400");
+    assert_eq!(answer.header("ratelimit-policy"), policies);
+    assert_eq!(answer.header("ratelimit-limit"), Some("10"));
+}
+
+#[tokio::test]
+async fn draft_7_has_the_numbers_in_one_header() {
+    let tester = with(Family::Draft7);
+    tester.checker.can("per-key", ALLOWED, DecidedBy::Owner);
+    let answer = tester.check(API).await;
+    assert_eq!(answer.header("ratelimit-policy"), Some("100;w=60"));
+    let numbers = Some("limit=100, remaining=99, reset=60");
+    assert_eq!(answer.header("ratelimit"), numbers);
+    tester.checker.can("per-key", REFUSED, DecidedBy::Owner);
+    let answer = tester.check(API).await;
+    let numbers = Some("limit=100, remaining=0, reset=2");
+    assert_eq!(answer.header("ratelimit"), numbers);
+    let answer = tester.check(BOTH).await;
+    let policies = Some("10, 100;w=86400");
+    assert_eq!(answer.header("ratelimit-policy"), policies);
+}
+
+/// Rule 10.
+#[tokio::test]
+async fn a_limit_in_shadow_is_in_no_header() {
+    for family in Family::ALL {
+        let tester = with(family);
+        for _ in 0..2 {
+            let answer = tester.check(API).await;
+            let limits = &answer.json()["limits"];
+            assert_eq!(limits.as_array().map(Vec::len), Some(2), "{limits}");
+            let headers = format!("{:?}", answer.headers);
+            assert!(!headers.contains("tried-out"), "{headers}");
+            assert!(!headers.contains("3600"), "{headers}");
+            assert_eq!(answer.status, 200);
+        }
+    }
+    // Where no other limit applies there is no rate header at all.
+    let checker = FakeChecker::new().and("shadowed", shadow());
+    let tester = Tester::with(HttpConfig::default(), checker);
+    let answer = tester.check("{\"policy\":\"shadowed\",\"attributes\":{\"api_key\":1}}");
+    assert_eq!(answer.await.headers.len(), 1);
 }

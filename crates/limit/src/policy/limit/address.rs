@@ -14,32 +14,33 @@ pub(super) fn bucket(value: &str, ipv6_prefix: u8) -> Cow<'_, str> {
     if !value.contains(':') {
         return Cow::Borrowed(value);
     }
-    match parse(value) {
+    match parse_address(value) {
         Some(IpAddr::V4(address)) => Cow::Owned(address.to_string()),
-        Some(IpAddr::V6(address)) => match address.to_ipv4_mapped() {
-            Some(address) => Cow::Owned(address.to_string()),
-            None => {
-                let network = network(address, ipv6_prefix);
-                Cow::Owned(format!("{network}/{ipv6_prefix}"))
-            }
-        },
+        Some(IpAddr::V6(address)) => {
+            let network = network(address, ipv6_prefix);
+            Cow::Owned(format!("{network}/{ipv6_prefix}"))
+        }
         None => Cow::Borrowed(value),
     }
 }
 
-fn parse(value: &str) -> Option<IpAddr> {
+/// The address in a text that may have a port, brackets or a zone; IPv4 in IPv6 is IPv4. `None` if it is
+/// no address.
+#[must_use]
+pub fn parse_address(value: &str) -> Option<IpAddr> {
     if let Ok(address) = value.parse::<IpAddr>() {
-        return Some(address);
+        return Some(address.to_canonical());
     }
     if let Ok(with_port) = value.parse::<SocketAddr>() {
-        return Some(with_port.ip());
+        return Some(with_port.ip().to_canonical());
     }
     let bare = value
         .strip_prefix('[')
         .and_then(|rest| rest.split_once(']'));
     let bare = bare.map_or(value, |(address, _)| address);
     let (address, _zone) = bare.split_once('%').unwrap_or((bare, ""));
-    address.parse().ok()
+    let address: IpAddr = address.parse().ok()?;
+    Some(address.to_canonical())
 }
 
 fn network(address: Ipv6Addr, prefix: u8) -> Ipv6Addr {
