@@ -12,6 +12,7 @@
 mod backtest;
 mod broken_frames;
 mod broken_input;
+mod calls;
 mod command_line;
 mod configuration;
 mod death;

@@ -4,7 +4,6 @@ mod operator;
 
 use std::{
     collections::HashMap,
-    pin::Pin,
     sync::{
         Arc, Mutex,
         atomic::{AtomicU64, Ordering},
@@ -15,8 +14,8 @@ use tokio::sync::Semaphore;
 use tollgate_limit::{
     Action, ActionError, AlgorithmSpec, AmendedLimit, Applied, AppliedLimits, Call, ChargedAt,
     CheckError, CheckId, Cost, CostSource, DecidedBy, Decision, HashKey, KeyHash, Limit,
-    LimitDecision, LimitNumber, LimitSpec, Mode, Nanos, NodeId, Outcome, Policies, Question,
-    Reason, Receipt, Subject, Verdict,
+    LimitDecision, LimitNumber, LimitSpec, MAX_LIMITS_PER_POLICY, Mode, Nanos, NodeId, Outcome,
+    Policies, Question, Reason, Receipt, Subject, Verdict,
 };
 
 pub(crate) use self::operator::FakeOperator;
@@ -137,6 +136,11 @@ impl FakeChecker {
         ] {
             let limit = Limit::new(policy, spec, &hash_key).unwrap();
             policies.add(policy, limit).unwrap();
+        }
+        for number in 0..MAX_LIMITS_PER_POLICY {
+            let spec = spec(&format!("limit-{number}"), 100, 60_000, &["ip"]);
+            let limit = Limit::new("wide", spec, &hash_key).unwrap();
+            policies.add("wide", limit).unwrap();
         }
         Self {
             hash_key,

@@ -10,6 +10,10 @@ use tollgate_limit::{AttributeError, CheckError};
 const ATTRIBUTE: &str = "text without control characters, at most 1024 bytes, each name once";
 const VALUE: &str = "a value that is not empty";
 
+/// What gives out permits, and takes them back.
+pub(crate) const ACQUIRE: &str =
+    "`POST /v1/acquire` for permits, `POST /v1/release` to give them back";
+
 /// A field that is wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Fault {
@@ -76,10 +80,7 @@ impl Fault {
                 let right = "a whole number from 0 to 9007199254740992";
                 (Blame::Field, Self::new(field, wrong, right))
             }
-            CheckError::OnlyConcurrency => {
-                let right = "ask `POST /v1/acquire` for a permit instead";
-                (Blame::Field, Self::new("policy", wrong, right))
-            }
+            CheckError::OnlyConcurrency => (Blame::Field, Self::new("policy", wrong, ACQUIRE)),
             CheckError::EmptyKey { attribute } => {
                 let field = format!("key.{attribute}");
                 (Blame::Field, Self::new(field, wrong, VALUE))

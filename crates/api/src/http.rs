@@ -4,6 +4,7 @@
 //! nothing of sockets but in `server`. Invariants: every answer is counted once, and no input, however
 //! broken, makes one of 500 or above but for an undecided check (P8).
 
+mod act;
 mod answer;
 mod ask;
 mod body;
@@ -35,6 +36,7 @@ use http_body_util::BodyExt as _;
 use hyper::{body::Body, service::Service as _};
 use hyper_util::service::TowerToHyperService;
 use tokio::sync::Semaphore;
+use tollgate_limit as limit;
 
 use self::{
     body::Posted,
@@ -146,7 +148,7 @@ impl<C: Checker, O: Operator> Http<C, O> {
 
 impl<C: Checker, O> Shared<C, O> {
     async fn check<B: Body<Data = Bytes>>(&self, posted: Posted<B>) -> Response<Whole> {
-        let answered = check::one(&*self.checker, &self.config, posted).await;
+        let answered = check::one(limit::Call::Check, &*self.checker, &self.config, posted).await;
         answered.unwrap_or_else(Problem::into_response)
     }
 }
@@ -156,8 +158,17 @@ fn router<C: Checker, O: Operator>(shared: &Arc<Shared<C, O>>) -> Router {
     Router::new()
         .route(Call::Check.path(), post(check_call::<C, O>))
         .route(Call::Checks.path(), post(checks_call::<C, O>))
+        .route(Call::Reserve.path(), post(act::reserve::<C, O>))
+        .route(Call::Settle.path(), post(act::settle::<C, O>))
+        .route(Call::Refund.path(), post(act::refund::<C, O>))
+        .route(Call::Report.path(), post(act::report::<C, O>))
+        .route(Call::Acquire.path(), post(act::acquire::<C, O>))
+        .route(Call::Release.path(), post(act::release::<C, O>))
         .route(Call::Cluster.path(), get(operate::cluster::<C, O>))
-        .route(Call::Keys.path(), get(operate::keys::<C, O>))
+        .route(
+            Call::Keys.path(),
+            get(operate::keys::<C, O>).delete(operate::reset::<C, O>),
+        )
         .route(Call::Livez.path(), get(operate::livez))
         .route(Call::Readyz.path(), get(operate::readyz::<C, O>))
         .route(Call::Metrics.path(), get(operate::metrics::<C, O>))

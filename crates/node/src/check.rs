@@ -19,8 +19,8 @@ use std::{
 use smallvec::SmallVec;
 use tollgate_cluster::{Amendment, Answer, GiveBackTo, Plan, Settled, Settlement, Step};
 use tollgate_limit::{
-    Application, Applied, AppliedLimits, Ask, Change, Charge, CheckError, CheckId, Cost, DecidedBy,
-    Decision, Limit, Mode, Nanos, Question, Subject, Tally, Verdict,
+    Application, Applied, AppliedLimits, Ask, Call, Change, Charge, CheckError, CheckId, Cost,
+    DecidedBy, Decision, Limit, Mode, Nanos, Question, Subject, Tally, Verdict,
 };
 
 pub(crate) use self::fallback::LocalShares;
@@ -136,6 +136,9 @@ impl Node {
                     .select(attributes, cost, question.call)
             }
             Subject::Inline { limit, key } => {
+                if question.call == Call::Check && limit.is_concurrency() {
+                    return Err(CheckError::OnlyConcurrency);
+                }
                 let applied = limit.apply(key, cost)?;
                 let applied = applied.map(|Application { key, rule, cost }| Applied {
                     limit: Arc::clone(limit),

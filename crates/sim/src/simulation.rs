@@ -8,7 +8,7 @@ use tokio::{runtime::Builder, time::timeout};
 
 use crate::network::{Network, Trace};
 
-/// The most virtual time that a scenario may take. One that waits for what never comes ends here.
+/// The most virtual time that a scenario may take unless it says. One that waits for what never comes ends here.
 pub const MAX_VIRTUAL_TIME: Duration = Duration::from_secs(600);
 
 /// One run of one scenario.
@@ -33,9 +33,11 @@ pub enum RunError {
     /// The runtime could not be built. The machine's fault.
     #[error("the runtime could not be built")]
     Runtime(#[source] io::Error),
-    /// The scenario took longer than [`MAX_VIRTUAL_TIME`]. The scenario's fault, or the tested code's.
-    #[error("seed {seed}: not finished after {MAX_VIRTUAL_TIME:?} of virtual time")]
+    /// The scenario took too long. The scenario's fault, or the tested code's.
+    #[error("seed {seed}: not finished after {longest:?} of virtual time")]
     Stuck {
+        /// The virtual time that it had.
+        longest: Duration,
         /// The seed that it happens with.
         seed: u64,
     },
@@ -51,6 +53,18 @@ impl Simulation {
         seed: u64,
         scenario: impl AsyncFnOnce(&Self) -> T,
     ) -> Result<Finished<T>, RunError> {
+        Self::run_for(seed, MAX_VIRTUAL_TIME, scenario)
+    }
+
+    /// The same, for a scenario that may take `longest` of virtual time.
+    ///
+    /// # Errors
+    /// [`RunError`].
+    pub fn run_for<T>(
+        seed: u64,
+        longest: Duration,
+        scenario: impl AsyncFnOnce(&Self) -> T,
+    ) -> Result<Finished<T>, RunError> {
         let mut builder = Builder::new_current_thread();
         let runtime = builder.enable_time().start_paused(true).build();
         let runtime = runtime.map_err(RunError::Runtime)?;
@@ -60,9 +74,9 @@ impl Simulation {
                 network: Network::new(seed),
             };
             tokio::spawn(simulation.network.clone().deliver());
-            let output = timeout(MAX_VIRTUAL_TIME, scenario(&simulation)).await;
+            let output = timeout(longest, scenario(&simulation)).await;
             Ok(Finished {
-                output: output.map_err(|_elapsed| RunError::Stuck { seed })?,
+                output: output.map_err(|_elapsed| RunError::Stuck { seed, longest })?,
                 trace: simulation.network.trace(),
             })
         })

@@ -1,5 +1,7 @@
 //! The client protocol over in-memory streams.
 
+mod inline;
+
 use std::{
     sync::{Arc, atomic::Ordering},
     time::Duration,
@@ -12,13 +14,14 @@ use tokio::{
     task::JoinHandle,
     time::timeout,
 };
-use tollgate_limit::{CalendarUnit, CheckId, DecidedBy, Fallback};
+use tollgate_limit::{CheckId, DecidedBy};
 use tollgate_wire::{
-    client::{self, Answer, Check, Fault, FaultKind, InlineAlgorithm, InlineLimit, Pairs, Subject},
+    client::{self, Answer, Check, Fault, FaultKind, Pairs, Subject},
     frame::{self, MAX_CLIENT_FRAME},
 };
 
-use super::{MAX_OUTPUT, MAX_WAITING, StreamError, batch::Batch, batch::spec_of, serve_stream};
+use self::inline::inline;
+use super::{MAX_OUTPUT, MAX_WAITING, StreamError, batch::Batch, serve_stream};
 use crate::fakes::{FakeChecker, REFUSED};
 
 const DEADLINE: Duration = Duration::from_secs(10);
@@ -94,39 +97,6 @@ fn policy(name: &'static str, attributes: &[(&'static str, &'static str)]) -> Ch
         },
         cost: 1,
         peek: false,
-    }
-}
-
-fn inline(
-    key: &[(&'static str, &'static str)],
-    change: impl FnOnce(&mut InlineLimit<'static>),
-) -> Check<'static> {
-    let mut limit = InlineLimit::sliding_window("l", 5, Duration::from_secs(60));
-    change(&mut limit);
-    Check {
-        subject: Subject::Inline {
-            limit,
-            key: pairs(key),
-        },
-        cost: 1,
-        peek: false,
-    }
-}
-
-const MINUTE: u64 = 60_000_000_000;
-
-fn sliding(window_nanos: u64, slices: u8) -> InlineAlgorithm<'static> {
-    InlineAlgorithm::SlidingWindow {
-        window_nanos,
-        slices,
-        hard: false,
-    }
-}
-
-fn month(time_zone: &'static str) -> InlineAlgorithm<'static> {
-    InlineAlgorithm::CalendarWindow {
-        unit: CalendarUnit::Month,
-        time_zone: time_zone.into(),
     }
 }
 
@@ -233,185 +203,6 @@ async fn costs_and_key_orders_mean_what_they_mean_over_http() {
     for used in 1..=2 {
         let answer = client.next().await.unwrap().1.unwrap();
         assert_eq!(answer.limits[0].verdict.used, used);
-    }
-    client.end().await.unwrap();
-}
-
-#[tokio::test]
-async fn a_faulty_check_gets_an_error_frame_and_the_stream_goes_on() {
-    let mut client = Client::new(1 << 16);
-    let good = [("user", "1")];
-    let above = Check {
-        cost: (1 << 53) + 1,
-        ..policy("api", &[])
-    };
-    for (check, kind, field) in [
-        (policy("nope", &[]), FaultKind::UnknownPolicy, "policy"),
-        (
-            policy("strict", &[]),
-            FaultKind::BadRequest,
-            "attributes.user",
-        ),
-        (
-            policy("api", &[("a", "1"), ("a", "2")]),
-            FaultKind::BadRequest,
-            "attributes.a",
-        ),
-        (
-            policy("api", &[("a", "b\u{7}")]),
-            FaultKind::BadRequest,
-            "attributes.a",
-        ),
-        (above, FaultKind::BadRequest, "cost"),
-        (inline(&[], |_| ()), FaultKind::BadRequest, "key"),
-        (inline(&[("a", "")], |_| ()), FaultKind::BadRequest, "key.a"),
-        (
-            inline(&[("a", "b\u{0}")], |_| ()),
-            FaultKind::BadRequest,
-            "key.a",
-        ),
-        (
-            inline(&good, |limit| limit.name = "a b".into()),
-            FaultKind::BadRequest,
-            "limit.name",
-        ),
-        (
-            inline(&good, |limit| limit.limit = u64::MAX),
-            FaultKind::BadRequest,
-            "limit.limit",
-        ),
-        (
-            inline(&good, |limit| limit.algorithm = sliding(0, 10)),
-            FaultKind::BadRequest,
-            "limit.window",
-        ),
-        (
-            inline(&good, |limit| limit.algorithm = sliding(MINUTE, 0)),
-            FaultKind::BadRequest,
-            "limit.slices",
-        ),
-        (
-            inline(&good, |limit| limit.algorithm = month("Nowhere/Here")),
-            FaultKind::BadRequest,
-            "limit.time_zone",
-        ),
-        (
-            inline(&good, |limit| {
-                limit.algorithm = InlineAlgorithm::Concurrency { ttl_nanos: MINUTE };
-            }),
-            FaultKind::BadRequest,
-            "limit.algorithm",
-        ),
-        (
-            inline(&good, |limit| limit.name = "off".into()),
-            FaultKind::InlineOff,
-            "limit",
-        ),
-    ] {
-        let (id, fault) = client.fault(&framed(9, &check)).await;
-        assert_eq!(
-            (id, fault.kind, fault.field.as_deref()),
-            (9, kind, Some(field))
-        );
-        assert!(fault.message.contains("right is"), "{fault}");
-    }
-    assert_eq!(client.checker.used(), 0);
-    client.end().await.unwrap();
-}
-
-/// Every algorithm but permits is read, with all its numbers.
-#[tokio::test]
-async fn limits_of_all_algorithms_come_with_checks() {
-    let mut client = Client::new(1 << 16);
-    let window_nanos = MINUTE;
-    for (algorithm, name, capacity, window) in [
-        (sliding(MINUTE, 6), "sliding-window", 5, MINUTE),
-        (
-            InlineAlgorithm::SlidingLog { window_nanos },
-            "sliding-log",
-            5,
-            MINUTE,
-        ),
-        (
-            InlineAlgorithm::FixedWindow { window_nanos },
-            "fixed-window",
-            5,
-            MINUTE,
-        ),
-        (month(""), "fixed-window", 5, 31 * 1440 * MINUTE),
-        (
-            month("Europe/Berlin"),
-            "fixed-window",
-            5,
-            31 * 1440 * MINUTE,
-        ),
-        (
-            InlineAlgorithm::TokenBucket {
-                window_nanos,
-                burst: Some(9),
-            },
-            "token-bucket",
-            9,
-            MINUTE,
-        ),
-        (
-            InlineAlgorithm::LeakyBucket {
-                window_nanos,
-                queue: Some(2),
-            },
-            "leaky-bucket",
-            3,
-            MINUTE,
-        ),
-    ] {
-        let check = inline(&[("a", "1")], |limit| limit.algorithm = algorithm);
-        client.send(&framed(1, &check)).await;
-        let answer = client.next().await.unwrap().1.unwrap();
-        let limit = &answer.limits[0];
-        assert_eq!((limit.algorithm.as_str(), limit.capacity), (name, capacity));
-        assert_eq!(limit.window.span().as_nanos(), window);
-    }
-    client.end().await.unwrap();
-}
-
-#[test]
-fn the_fallback_comes_with_the_limit() {
-    for fallback in [
-        Fallback::LocalFull,
-        Fallback::LocalFair,
-        Fallback::Allow,
-        Fallback::Deny,
-    ] {
-        let limit = InlineLimit {
-            fallback,
-            ..InlineLimit::sliding_window("l", 5, Duration::from_secs(60))
-        };
-        let spec = spec_of(&limit, &pairs(&[("a", "1")])).unwrap();
-        assert_eq!(spec.fallback, fallback);
-    }
-}
-
-/// What a client sent is quoted in the fault, but never all of a long one: the fault must fit into a frame.
-#[tokio::test]
-async fn a_fault_of_long_texts_fits_into_a_frame() {
-    let mut client = Client::new(1 << 20);
-    let long = "\u{1}".repeat(100_000);
-    let name: &'static str = long.clone().leak();
-    for check in [
-        policy(name, &[]),
-        policy("api", &[(name, "v")]),
-        inline(&[(name, "v")], |_| ()),
-        inline(&[("a", "b")], |limit| limit.name = long.clone().into()),
-        inline(&[("a", "b")], |limit| limit.algorithm = month(name)),
-    ] {
-        let (id, fault) = client.fault(&framed(9, &check)).await;
-        assert_eq!(id, 9);
-        assert!(
-            fault.to_string().len() < 4096,
-            "{} bytes",
-            fault.to_string().len()
-        );
-        assert!(fault.message.contains("right is"));
     }
     client.end().await.unwrap();
 }

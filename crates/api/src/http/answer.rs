@@ -1,16 +1,20 @@
 //! The answer to a check: status, body and headers.
 //!
-//! Nothing of a decision needs escaping: names of limits and nodes are `[A-Za-z0-9._-]{1,64}`. Knows
-//! nothing of requests.
+//! Nothing of a decision needs escaping: names of limits and nodes are `[A-Za-z0-9._-]{1,64}`, ids are
+//! `[A-Za-z0-9_-]`. Knows nothing of requests.
 
 mod body;
 mod cuts;
+mod ids;
 mod rates;
 
 use http::{HeaderName, HeaderValue, Response, StatusCode, header};
-use tollgate_limit::{Decision, LimitDecision, Nanos, Outcome, Reason};
+use tollgate_limit::{Call, Decision, LimitDecision, Nanos, Outcome, Reason};
 
-pub(super) use self::body::{write_decision, write_limit_members};
+pub(super) use self::{
+    body::{number, text, write_decision, write_limit_members},
+    ids::Sealing,
+};
 use crate::{
     checker::Checker,
     families::{Family, HeaderFamilies},
@@ -74,18 +78,20 @@ impl<'a> Refusal<'a> {
 
 const UNDECIDED_WAIT: Nanos = Nanos::from_millis(1000);
 
-/// The answer to one check that was decided at `now`.
+/// The answer to one check that was decided at `now`; of an acquisition it names its permits too.
 pub(super) fn respond<C: Checker>(
     decision: &Decision,
+    call: Call,
     families: HeaderFamilies,
     checker: &C,
     now: Nanos,
 ) -> Response<Whole> {
+    let sealing = Sealing::at(now, checker);
     let headline = decision.headline();
     let refusal = headline.and_then(Refusal::of);
     let families = headline.map_or(HeaderFamilies::NONE, |_| families);
     let (body, mut headers) = cuts::cut(families, |cuts| {
-        write_decision(&mut cuts.buffer, decision);
+        write_decision(&mut cuts.buffer, decision, call, sealing);
         cuts.end();
         if let Some(headline) = headline.filter(|_| families.contains(Family::XRateLimit)) {
             rates::write_x_rate_limit(cuts, headline, checker, now);

@@ -1,8 +1,9 @@
-//! The body of a check, read and made a question.
+//! The body of a check, read and made a question; and those of what is done with a check later.
 //!
 //! The first fault of a body is kept and the rest of it is read on, so that in a list one faulty check
 //! leaves the others alone. Knows nothing of statuses or of how a check is decided.
 
+mod act;
 mod field;
 mod inline;
 mod list;
@@ -13,13 +14,14 @@ use std::borrow::Cow;
 
 use serde::de::{self, DeserializeSeed as _};
 use tollgate_limit::{
-    Attributes, Call, CheckError, Cost, LimitSpec, Mode, Nanos, Question, Subject,
+    Attributes, Call, CheckError, Cost, LimitSpec, Mode, Nanos, Question, SpecError, Subject,
 };
 
+pub(super) use self::act::{Act, Acting};
 use self::{list::ListBody, one::AskSeed};
 use crate::{
-    checker::{Checked, Checker},
-    fault::Fault,
+    checker::{Acted, Checked, Checker},
+    fault::{ACQUIRE, Fault},
 };
 
 /// One check of a list.
@@ -42,7 +44,7 @@ enum AskSubject<'a> {
         attributes: Attributes<'a>,
     },
     Inline {
-        spec: LimitSpec,
+        spec: Box<LimitSpec>,
         key: Attributes<'a>,
     },
 }
@@ -76,62 +78,102 @@ impl<'a> Ask<'a> {
         }
     }
 
-    /// Asks.
+    /// Asks; a cost of 0 asks for one unit without consuming.
     ///
     /// # Errors
     /// What the checker says.
-    pub(super) fn put<C: Checker>(self, checker: &C, now: Nanos) -> Result<Checked, CheckError> {
-        let (cost, mode) = (self.cost, self.mode);
+    pub(super) fn put<C: Checker>(
+        mut self,
+        call: Call,
+        checker: &C,
+        now: Nanos,
+    ) -> Result<Checked, CheckError> {
+        if self.cost == Cost::ZERO {
+            self.cost = Cost::ONE;
+            self.mode = Mode::Peek;
+        }
+        self.with_question(call, checker, |question| checker.check(now, question))
+    }
+
+    /// Gives back what it would cost.
+    ///
+    /// # Errors
+    /// [`Fault`]: a refund cannot be peeked.
+    pub(super) fn refund<C: Checker>(
+        self,
+        checker: &C,
+        now: Nanos,
+    ) -> Result<Result<Acted, CheckError>, Fault> {
+        if self.mode == Mode::Peek {
+            let right = "no `peek` beside a refund";
+            return Err(Fault::new("peek", "true", right));
+        }
+        Ok(self.with_question(Call::Check, checker, |question| {
+            checker.refund(now, question)
+        }))
+    }
+
+    fn with_question<C: Checker, T>(
+        self,
+        call: Call,
+        checker: &C,
+        ask: impl FnOnce(&Question<'_>) -> Result<T, CheckError>,
+    ) -> Result<T, CheckError> {
+        let terms = Terms {
+            cost: self.cost,
+            mode: self.mode,
+            call,
+        };
         match self.subject {
             AskSubject::Policy {
                 name: Cow::Borrowed(name),
                 attributes,
-            } => {
-                let subject = Subject::Policy { name, attributes };
-                checker.check(
-                    now,
-                    &Question {
-                        subject,
-                        cost,
-                        mode,
-                        call: Call::Check,
-                    },
-                )
-            }
+            } => ask(&terms.question(Subject::Policy { name, attributes })),
             AskSubject::Policy {
                 name: Cow::Owned(name),
                 attributes,
             } => {
                 let attributes = shortened(&attributes)?;
-                let subject = Subject::Policy {
-                    name: &name,
-                    attributes,
-                };
-                checker.check(
-                    now,
-                    &Question {
-                        subject,
-                        cost,
-                        mode,
-                        call: Call::Check,
-                    },
-                )
+                let name = name.as_str();
+                ask(&terms.question(Subject::Policy { name, attributes }))
             }
             AskSubject::Inline { spec, key } => {
-                let limit = checker.inline_limit(spec)?;
-                let subject = Subject::Inline { limit, key };
-                checker.check(
-                    now,
-                    &Question {
-                        subject,
-                        cost,
-                        mode,
-                        call: Call::Check,
-                    },
-                )
+                let limit = checker.inline_limit(*spec)?;
+                ask(&terms.question(Subject::Inline { limit, key })).map_err(of_inline)
             }
         }
     }
+}
+
+/// A question but for its subject.
+#[derive(Clone, Copy)]
+struct Terms {
+    cost: Cost,
+    mode: Mode,
+    call: Call,
+}
+
+impl Terms {
+    const fn question(self, subject: Subject<'_>) -> Question<'_> {
+        Question {
+            subject,
+            cost: self.cost,
+            mode: self.mode,
+            call: self.call,
+        }
+    }
+}
+
+/// What is said of permits names the policy; an inline limit has none.
+fn of_inline(error: CheckError) -> CheckError {
+    if error != CheckError::OnlyConcurrency {
+        return error;
+    }
+    CheckError::Spec(SpecError {
+        field: "algorithm".to_owned(),
+        wrong: "\"concurrency\" gives out permits, which only an acquisition takes".to_owned(),
+        right: ACQUIRE.to_owned(),
+    })
 }
 
 /// The same attributes with a shorter life: only where the policy's name was written with escapes.

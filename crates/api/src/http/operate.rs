@@ -96,6 +96,26 @@ pub(super) async fn keys<C: Checker, O: Operator>(
     }
 }
 
+/// `DELETE /v1/keys?policy=&limit=&attr.<name>=`: answered without a body once the owner has done it.
+pub(super) async fn reset<C: Checker, O: Operator>(
+    State(shared): State<Arc<Shared<C, O>>>,
+    request: Request<Body>,
+) -> Response {
+    let query = admit(&shared, &request).and_then(|()| Ok(counter_query(request.uri())?));
+    let reset = match query {
+        Ok(query) => shared.operator.reset(query).await.map_err(Problem::from),
+        Err(problem) => Err(problem),
+    };
+    match reset {
+        Ok(()) => {
+            let mut response = Response::new(Body::empty());
+            *response.status_mut() = StatusCode::NO_CONTENT;
+            response
+        }
+        Err(problem) => boxed(problem.into_response()),
+    }
+}
+
 /// A path that is none.
 pub(super) async fn not_found() -> Response {
     let problem = Problem::new(StatusCode::NOT_FOUND, "no call has this path");
@@ -109,7 +129,8 @@ pub(super) async fn method_not_allowed() -> Response {
     std::future::ready(boxed(problem.into_response())).await
 }
 
-fn admit<C: Checker, O: Operator>(
+/// Lets in who may make the operators' calls.
+pub(super) fn admit<C: Checker, O: Operator>(
     shared: &Shared<C, O>,
     request: &Request<Body>,
 ) -> Result<(), Problem> {
@@ -162,7 +183,7 @@ struct ClusterBody<'a> {
     this: &'a str,
     placement: String,
     policies: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Why the newest policies are not in force; `null` if they are.
     policies_error: Option<&'a str>,
     switches: SwitchesBody,
     members: Vec<MemberBody<'a>>,

@@ -11,6 +11,12 @@ use http::StatusCode;
 pub(super) enum Call {
     Check,
     Checks,
+    Reserve,
+    Settle,
+    Refund,
+    Report,
+    Acquire,
+    Release,
     Cluster,
     Keys,
     Livez,
@@ -21,9 +27,15 @@ pub(super) enum Call {
 }
 
 impl Call {
-    pub(super) const ALL: [Self; 8] = [
+    pub(super) const ALL: [Self; 14] = [
         Self::Check,
         Self::Checks,
+        Self::Reserve,
+        Self::Settle,
+        Self::Refund,
+        Self::Report,
+        Self::Acquire,
+        Self::Release,
         Self::Cluster,
         Self::Keys,
         Self::Livez,
@@ -43,6 +55,12 @@ impl Call {
         match self {
             Self::Check => "/v1/check",
             Self::Checks => "/v1/checks",
+            Self::Reserve => "/v1/reserve",
+            Self::Settle => "/v1/settle",
+            Self::Refund => "/v1/refund",
+            Self::Report => "/v1/report",
+            Self::Acquire => "/v1/acquire",
+            Self::Release => "/v1/release",
             Self::Cluster => "/v1/cluster",
             Self::Keys => "/v1/keys",
             Self::Livez => "/livez",
@@ -57,6 +75,12 @@ impl Call {
         match self {
             Self::Check => "check",
             Self::Checks => "checks",
+            Self::Reserve => "reserve",
+            Self::Settle => "settle",
+            Self::Refund => "refund",
+            Self::Report => "report",
+            Self::Acquire => "acquire",
+            Self::Release => "release",
             Self::Cluster => "cluster",
             Self::Keys => "keys",
             Self::Livez => "livez",
@@ -68,8 +92,8 @@ impl Call {
 }
 
 /// The statuses that are told apart; the last stands for all others.
-const STATUSES: [u16; 13] = [
-    200, 400, 401, 403, 404, 405, 408, 413, 415, 429, 500, 503, 0,
+const STATUSES: [u16; 15] = [
+    200, 204, 400, 401, 403, 404, 405, 408, 409, 413, 415, 429, 500, 503, 0,
 ];
 
 /// One counter for each call and status.

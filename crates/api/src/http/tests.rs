@@ -1,10 +1,16 @@
 //! The HTTP interface against fakes: without sockets where bytes do not matter, else over loopback.
 
+mod actions;
 mod answers;
 mod bodies;
 mod calls;
+mod guarded;
 mod headers;
+mod ids;
+mod inline;
 mod metrics;
+mod permits;
+mod shadow;
 mod sockets;
 mod versions;
 
@@ -14,9 +20,14 @@ use bytes::Bytes;
 use http::{Method, Request, Response, StatusCode, header};
 use http_body_util::{BodyExt as _, Full};
 use serde_json::Value;
+use tollgate_limit::Receipt;
+use tollgate_wire::receipt;
 
 use super::{Http, HttpConfig, Reach};
-use crate::fakes::{FakeChecker, FakeOperator};
+use crate::{
+    checker::Checker as _,
+    fakes::{FakeChecker, FakeOperator},
+};
 
 struct Tester {
     http: Arc<Http<FakeChecker, FakeOperator>>,
@@ -64,6 +75,7 @@ impl Tester {
         let request = Request::builder()
             .method(Method::POST)
             .uri(path)
+            .header(header::HOST, "localhost:7600")
             .header(header::CONTENT_TYPE, "application/json")
             .body(Full::new(body.into()))
             .unwrap();
@@ -72,6 +84,14 @@ impl Tester {
 
     async fn check(&self, body: &str) -> Answer {
         self.post("/v1/check", body.to_owned()).await
+    }
+
+    /// What an id holds; panics if it is no receipt.
+    fn open(&self, id: &Value) -> Receipt {
+        let id = id.as_str().unwrap();
+        let legal = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+        assert!(id.bytes().all(legal), "{id}");
+        receipt::open(id, self.checker.receipt_key()).unwrap()
     }
 
     async fn get(&self, path: &str) -> Answer {
@@ -83,6 +103,14 @@ impl Tester {
 }
 
 impl Answer {
+    /// The body without the id, which must be a receipt.
+    fn without_id(&self, tester: &Tester) -> Value {
+        let mut said = self.json();
+        let id = said.as_object_mut().unwrap().remove("id").unwrap();
+        tester.open(&id);
+        said
+    }
+
     fn json(&self) -> Value {
         serde_json::from_str(&self.text).unwrap_or_else(|error| panic!("{error}: {}", self.text))
     }

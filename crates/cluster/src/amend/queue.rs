@@ -118,13 +118,13 @@ impl AmendQueue {
         self.owner
     }
 
-    /// A counter must be changed; that is due at once, and until a window from now, when what it is about
+    /// A counter must be changed; that is due at once, and for [`Amendment::life`] from now, when what it is about
     /// has left the counter anyway. Gives its sequence number.
     ///
     /// # Errors
     /// [`QueueFull`].
     pub fn push(&mut self, now: Nanos, amendment: Amendment) -> Result<u64, QueueFull> {
-        let expires = now.saturating_add(amendment.ask.rule.window().span());
+        let expires = now.saturating_add(amendment.life());
         self.push_until(expires, amendment)
     }
 

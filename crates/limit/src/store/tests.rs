@@ -2,11 +2,14 @@
 //! its own.
 
 mod algorithms;
+mod amends;
 mod any_rules;
+mod bans;
 mod calendars;
 mod concurrency;
 mod flood;
 mod model;
+mod shares;
 mod slow;
 mod waits;
 
@@ -114,6 +117,10 @@ fn every_algorithm(limit: u64, milliseconds: u64) -> Vec<Algorithm> {
         }),
         Algorithm::Concurrency(Concurrency { limit, ttl: window }),
     ]
+}
+
+fn minutes(minutes: u64) -> Nanos {
+    Nanos::new(minutes * 60 * SECOND)
 }
 
 fn later(seconds: u64) -> Nanos {

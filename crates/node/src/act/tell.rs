@@ -28,9 +28,11 @@ pub(super) struct Telling {
 
 impl Telling {
     fn new(now: Nanos, ask: Ask, amendment: Option<Amendment>) -> Self {
-        // When its window has passed, what a change is about has left the counter.
-        let expires = now.saturating_add(ask.rule.window().span());
-        let change = amendment.map(|amendment| Returned { amendment, expires });
+        let change = amendment.map(|amendment| Returned {
+            amendment,
+            // Then what the change is about has left the counter.
+            expires: now.saturating_add(amendment.life()),
+        });
         Self { ask, change }
     }
 }

@@ -69,6 +69,12 @@ impl LocalShares {
         self.last_answers.sweep(now);
     }
 
+    /// Keys whose last answer is known.
+    #[cfg(test)]
+    pub(crate) fn last_answers(&self) -> usize {
+        self.last_answers.len()
+    }
+
     /// Counters of local shares.
     pub(crate) fn keys(&self) -> u64 {
         if self.in_use.load(Ordering::Relaxed) {

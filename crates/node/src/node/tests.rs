@@ -1,5 +1,6 @@
 //! Whole nodes, over real sockets: forwarding, all-or-nothing across owners, fallback.
 
+mod act;
 pub(crate) mod cluster;
 
 use tollgate_limit::{DecidedBy, Fallback, Outcome, Reason};

@@ -23,7 +23,7 @@ use tollgate_sim::Simulation;
 use crate::mesh::address;
 
 /// The policy of every check, its one limit, and the attribute that it counts by.
-const POLICY: &str = "default";
+pub(crate) const POLICY: &str = "default";
 const LIMIT: &str = "per-key";
 const ATTRIBUTE: &str = "key";
 /// Units for each window.
@@ -54,6 +54,29 @@ impl Cluster {
         timeouts: Timeouts,
         fallback: Fallback,
     ) -> Self {
+        let spec = LimitSpec {
+            key: vec![ATTRIBUTE.to_owned()],
+            fallback,
+            ..LimitSpec::new(
+                LIMIT,
+                LimitNumber::One(LIMIT_UNITS),
+                AlgorithmSpec::SlidingWindow {
+                    window: Nanos::from_millis(3_600_000),
+                    slices: 10,
+                    hard: true,
+                },
+            )
+        };
+        Self::start_limits(simulation, nodes, timeouts, &[spec]).await
+    }
+
+    /// The same, with these limits.
+    pub(crate) async fn start_limits(
+        simulation: &Simulation,
+        nodes: u8,
+        timeouts: Timeouts,
+        limits: &[LimitSpec],
+    ) -> Self {
         let name = ClusterName::new("sim").unwrap();
         let authority = Authority::new(&name, Validity::new(UNIX_SECONDS, AUTHORITY_SPAN)).unwrap();
         let nodes = (1..=nodes).map(|number| {
@@ -64,7 +87,7 @@ impl Cluster {
             Node::start(
                 config,
                 credentials,
-                Arc::new(policies(fallback)),
+                Arc::new(policies(limits)),
                 surroundings,
             )
             .unwrap()
@@ -150,23 +173,12 @@ fn attributes(key: &str) -> Attributes<'_> {
     attributes
 }
 
-fn policies(fallback: Fallback) -> Policies {
-    let spec = LimitSpec {
-        key: vec![ATTRIBUTE.to_owned()],
-        fallback,
-        ..LimitSpec::new(
-            LIMIT,
-            LimitNumber::One(LIMIT_UNITS),
-            AlgorithmSpec::SlidingWindow {
-                window: Nanos::from_millis(3_600_000),
-                slices: 10,
-                hard: true,
-            },
-        )
-    };
+pub(crate) fn policies(limits: &[LimitSpec]) -> Policies {
     let mut policies = Policies::new();
-    let limit = Limit::new(POLICY, spec, &HASH_KEY).unwrap();
-    policies.add(POLICY, limit).unwrap();
+    for spec in limits {
+        let limit = Limit::new(POLICY, spec.clone(), &HASH_KEY).unwrap();
+        policies.add(POLICY, limit).unwrap();
+    }
     policies
 }
 

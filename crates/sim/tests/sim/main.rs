@@ -7,6 +7,9 @@
     reason = "test code: a failure is the test's"
 )]
 
+mod actions;
+mod amends;
+mod asking;
 mod cluster;
 mod credentials;
 mod decided_once;
@@ -15,3 +18,4 @@ mod late;
 mod mesh;
 mod repeats;
 mod returns;
+mod tokens;

@@ -28,7 +28,7 @@ pub struct Hello {
     /// This start of it.
     pub boot: BootId,
     /// Which of its ways to this owner, counted from 0 in each boot: with boot and request id it names
-    /// a check for ever, and with boot and sequence a give-back.
+    /// a check for ever, and with boot and sequence an amendment.
     pub link: u64,
 }
 

@@ -2,18 +2,35 @@
 
 use std::time::Duration;
 
-use tollgate_limit::{Nanos, Outcome, Reason, Verdict};
+use tollgate_limit::{
+    Cost, Decision, Enforcement, LimitDecision, Nanos, Outcome, Reason, Rule, Verdict,
+};
 use tollgate_wire::client::{Answer, put_decision, read_answer};
 
-use crate::samples::{allowed, decision, refused};
+use crate::samples::{allowed, decision, limit_decision, refused, rule};
 
 fn answer(verdicts: &[Verdict]) -> Answer {
-    let mut decision = decision();
-    let limit = decision.limits.swap_remove(0);
-    decision.limits = vec![limit; verdicts.len()];
-    for (limit, verdict) in decision.limits.iter_mut().zip(verdicts) {
-        limit.verdict = *verdict;
-    }
+    let enforced = verdicts
+        .iter()
+        .map(|verdict| (Enforcement::Enforced, *verdict));
+    answer_of(enforced)
+}
+
+fn answer_of(verdicts: impl IntoIterator<Item = (Enforcement, Verdict)>) -> Answer {
+    let limits = verdicts.into_iter().map(|(enforcement, verdict)| {
+        let rule = Rule {
+            enforcement,
+            ..rule()
+        };
+        LimitDecision {
+            verdict,
+            ..limit_decision("l", rule, Cost::ZERO)
+        }
+    });
+    let decision = Decision {
+        limits: limits.collect(),
+        ..decision()
+    };
     let mut body = Vec::new();
     put_decision(&mut body, &decision).unwrap();
     read_answer(&body).unwrap().unwrap()
@@ -54,4 +71,41 @@ fn one_degraded_limit_makes_the_answer_so() {
     let mut body = Vec::new();
     put_decision(&mut body, &decision()).unwrap();
     assert!(read_answer(&body).unwrap().unwrap().is_degraded());
+}
+
+/// Rule 10: what a limit in shadow says is told, and decides nothing.
+#[test]
+fn a_limit_in_shadow_makes_nobody_wait() {
+    use Enforcement::{Enforced, Shadow};
+    let delayed = |millis| Verdict {
+        delay: Nanos::from_millis(millis),
+        ..allowed()
+    };
+    let answer = answer_of([
+        (Shadow, refused()),
+        (Enforced, delayed(3)),
+        (Shadow, delayed(9)),
+    ]);
+    assert!(answer.is_allowed());
+    assert_eq!(answer.retry_after(), None);
+    assert_eq!(answer.delay(), Duration::from_millis(3));
+    let refused = answer_of([
+        (Shadow, wait(900)),
+        (Enforced, wait(5)),
+        (Shadow, refused()),
+    ]);
+    assert!(!refused.is_allowed());
+    assert_eq!(refused.retry_after(), Some(Duration::from_millis(5)));
+}
+
+#[test]
+fn the_longest_delay_counts_and_none_of_a_refused_check() {
+    let delayed = |millis| Verdict {
+        delay: Nanos::from_millis(millis),
+        ..allowed()
+    };
+    let admitted = answer(&[delayed(20), delayed(700), delayed(5)]);
+    assert_eq!(admitted.delay(), Duration::from_millis(700));
+    assert_eq!(answer(&[delayed(20), wait(5)]).delay(), Duration::ZERO);
+    assert_eq!(answer(&[]).delay(), Duration::ZERO);
 }

@@ -1,9 +1,12 @@
 //! Golden bytes of every message, both ways. If one of these tests fails, the layout has changed:
 //! that needs a new version byte, not new bytes here.
 
-use tollgate_limit::{DecidedBy, Mode, Outcome, Reason, Verdict};
+mod clients;
+
+use tollgate_limit::{
+    Algorithm, Alignment, CalendarUnit, FixedWindow, Mode, Outcome, Reason, Rule, Verdict, Zone,
+};
 use tollgate_wire::{
-    client::{self, Check, Fault, FaultKind, put_decision, put_fault, read_answer, read_check},
     decode_gossip, encode_gossip, frame,
     identity::{BootId, Identity, Phase},
     peer::{
@@ -13,8 +16,7 @@ use tollgate_wire::{
 };
 
 use crate::samples::{
-    allowed, ask, decision, fault, give_back, hex, identity, inline_check, policy_check, refused,
-    rule, unhex,
+    CHANGES, algorithms, allowed, amend, ask, hex, identity, refused, rule_on_all_terms, unhex,
 };
 
 const ASK: &str = "03 fd0807060504030201 fd1817161514131211 07";
@@ -37,14 +39,6 @@ fn reply(reply: &Reply, golden: &str) {
     put_reply(&mut body, reply).unwrap();
     assert_eq!(hex(&body), hex(&unhex(golden)), "{reply:?}");
     assert_eq!(read_reply(&mut &*unhex(golden)).as_ref(), Ok(reply));
-}
-
-#[track_caller]
-fn check(check: &Check<'static>, golden: &str) {
-    let mut body = Vec::new();
-    client::put_check(&mut body, check).unwrap();
-    assert_eq!(hex(&body), hex(&unhex(golden)));
-    assert_eq!(read_check(unhex(golden).leak()).as_ref(), Ok(check));
 }
 
 #[test]
@@ -79,17 +73,61 @@ fn peer_requests() {
         &Request::Hello(hello),
         "00 04 70726f64 fbfb00 02 6e31 fa 03",
     );
-    let shape = Request::Shape {
-        number: 1,
-        rule: rule(),
-    };
-    request(&shape, "01 01 00 64 fd005847f80d000000 0a 01");
-    request(
-        &Request::GiveBack(give_back()),
-        &format!("03 fb2c01 {ASK} fc70110100"),
-    );
     request(&Request::Read(ask()), &format!("04 {ASK}"));
     request(&Request::Ping, "05");
+}
+
+#[track_caller]
+fn shape(rule: Rule, golden: &str) {
+    request(
+        &Request::Shape { number: 1, rule },
+        &format!("01 01 {golden}"),
+    );
+}
+
+#[test]
+fn rules() {
+    let golden = [
+        "00 64 fd005847f80d000000 0a 01",
+        "01 64 fd005847f80d000000",
+        "02 64 fd005847f80d000000",
+        "03 64 03 0d 4575726f70652f4265726c696e",
+        "04 64 fd005847f80d000000 c8",
+        "05 64 fd005847f80d000000 32",
+        "06 64 fd005847f80d000000",
+    ];
+    // Nothing set aside, enforced, no ban.
+    for (algorithm, golden) in algorithms().into_iter().zip(golden) {
+        shape(Rule::new(algorithm), &format!("{golden} 00 00 00"));
+    }
+    shape(
+        rule_on_all_terms(),
+        &format!(
+            "{} 14 01 01 fd005847f80d000000 fbd007 fd00b08ef01b000000",
+            golden[0]
+        ),
+    );
+    for (code, unit) in CalendarUnit::ALL.into_iter().enumerate() {
+        let algorithm = Algorithm::FixedWindow(FixedWindow {
+            limit: 1,
+            alignment: Alignment::Calendar(unit, Zone::utc()),
+        });
+        shape(
+            Rule::new(algorithm),
+            &format!("03 01 {code:02x} 03 555443 00 00 00"),
+        );
+    }
+}
+
+#[test]
+fn changes_of_counters() {
+    let golden = ["00 fc70110100", "01", "02", "03", "04"];
+    for (change, golden) in CHANGES.into_iter().zip(golden) {
+        request(
+            &Request::Amend(amend(change)),
+            &format!("03 fb2c01 {ASK} {golden}"),
+        );
+    }
 }
 
 #[test]
@@ -149,6 +187,9 @@ fn outcomes() {
         Outcome::Refuse(Reason::CostExceedsLimit),
         Outcome::Refuse(Reason::LimitIsZero),
         Outcome::Refuse(Reason::Undecided),
+        Outcome::Refuse(Reason::QueueFull),
+        Outcome::Refuse(Reason::SetAside),
+        Outcome::Refuse(Reason::Banned),
     ];
     for (code, outcome) in (0_u8..).zip(outcomes) {
         let verdict = Verdict {
@@ -158,57 +199,6 @@ fn outcomes() {
         let golden = REFUSED.replacen("02", &format!("{code:02x}"), 1);
         reply(&Reply::Counter(Some(verdict)), &format!("04 01 {golden}"));
     }
-}
-
-#[test]
-fn deciders() {
-    let deciders = [
-        DecidedBy::Owner,
-        DecidedBy::Standby,
-        DecidedBy::Cached,
-        DecidedBy::Fallback,
-        DecidedBy::Switch,
-    ];
-    for (code, decided_by) in (0_u8..).zip(deciders) {
-        let mut decision = decision();
-        decision.limits.truncate(1);
-        decision.limits[0].decided_by = decided_by;
-        let mut body = Vec::new();
-        put_decision(&mut body, &decision).unwrap();
-        // Before the node's name, its length and the last truth value.
-        assert_eq!(body[body.len() - 5], code);
-        let answer = read_answer(&body).unwrap().unwrap();
-        assert_eq!(answer.limits[0].decided_by, decided_by);
-    }
-}
-
-#[test]
-fn kinds_of_faults() {
-    let kinds = [
-        (0, FaultKind::Malformed),
-        (1, FaultKind::UnsupportedVersion),
-        (2, FaultKind::BadRequest),
-        (3, FaultKind::UnknownPolicy),
-        (4, FaultKind::InlineOff),
-        (5, FaultKind::TooLarge),
-        (6, FaultKind::Unavailable),
-        (255, FaultKind::Other),
-    ];
-    for (code, kind) in kinds {
-        let (field, message) = (None, String::new());
-        let fault = Fault {
-            kind,
-            field,
-            message,
-        };
-        let mut body = Vec::new();
-        put_fault(&mut body, &fault).unwrap();
-        assert_eq!(body, [1, code, 0, 0]);
-        assert_eq!(read_answer(&body), Ok(Err(fault)));
-    }
-    // A kind that a newer node made up is still a fault.
-    let newer = read_answer(&[1, 77, 0, 0]).unwrap().unwrap_err();
-    assert_eq!(newer.kind, FaultKind::Other);
 }
 
 #[test]
@@ -224,52 +214,4 @@ fn identities_in_gossip() {
         bytes[place] = code;
         assert_eq!(decode_gossip::<Identity>(&*bytes).unwrap().phase, phase);
     }
-}
-
-#[test]
-fn checks_of_clients() {
-    check(
-        &policy_check(),
-        "00 00 03 617069 02 02 6970 0b 3230332e302e3131332e37 07 6170695f6b6579 02 6b31 03 00",
-    );
-    check(
-        &inline_check(),
-        "00 01 05 6c6f67696e 05 fd005847f80d000000 0a 01 01 04 75736572 02 3432 00 01",
-    );
-}
-
-#[test]
-fn answers_to_clients() {
-    let golden = format!(
-        "00 fd11100f0e0d0c0b0a 05 00 02 \
-         06 7065722d6970 00 64 fd005847f80d000000 {ALLOWED} 00 02 6e32 00 \
-         03 616c6c 00 64 fd005847f80d000000 {REFUSED} 03 02 6e32 01"
-    );
-    let decision = decision();
-    let mut body = Vec::new();
-    put_decision(&mut body, &decision).unwrap();
-    assert_eq!(hex(&body), hex(&unhex(&golden)));
-
-    let answer = read_answer(&body).unwrap().unwrap();
-    assert_eq!((answer.id, answer.allowed), (decision.id, false));
-    assert_eq!(answer.limits.len(), decision.limits.len());
-    for (read, sent) in answer.limits.iter().zip(&decision.limits) {
-        assert_eq!(read.name, sent.limit.name());
-        assert_eq!(read.algorithm.as_str(), sent.limit.rule().algorithm());
-        assert_eq!(read.capacity, sent.limit.rule().capacity());
-        assert_eq!(read.window, sent.limit.rule().window());
-        assert_eq!(read.verdict, sent.verdict);
-        assert_eq!(read.decided_by, sent.decided_by);
-        assert_eq!(read.node, sent.node.as_str());
-        assert_eq!(read.degraded, sent.degraded);
-    }
-}
-
-#[test]
-fn faults_to_clients() {
-    let golden = "01 02 01 04 636f7374 09 746f6f206c61726765";
-    let mut body = Vec::new();
-    put_fault(&mut body, &fault()).unwrap();
-    assert_eq!(hex(&body), hex(&unhex(golden)));
-    assert_eq!(read_answer(&body), Ok(Err(fault())));
 }

@@ -1,31 +1,36 @@
 //! Broken bytes: no panic, a clear error, and no memory for what is only claimed.
 
+mod bounds;
+
 use allocation_counter::measure;
 use proptest::{collection::vec, prelude::*};
-use tollgate_limit::{MAX_ATTRIBUTES, Rule};
+use tollgate_limit::{HashKey, MAX_ATTRIBUTES, Rule};
 use tollgate_wire::{
     CodecError,
     client::{Pairs, Subject, put_check, put_decision, put_fault, read_answer, read_check},
     decode_gossip, encode_gossip,
     frame::{self, FrameError, MAX_CLIENT_FRAME},
-    identity::{Identity, MAX_TAIL},
+    identity::Identity,
     peer::{
-        CheckHead, MAX_ASKS, PeerAsk, Reply, Request, put_reply, put_request, put_verdicts,
-        read_ask, read_reply, read_request, read_verdict,
+        CheckHead, PeerAsk, Reply, Request, put_reply, put_request, put_verdicts, read_ask,
+        read_reply, read_request, read_verdict,
     },
+    receipt,
 };
 
 use crate::samples::{
-    allowed, ask, decision, fault, give_back, identity, inline_check, policy_check, refused, rule,
-    unhex,
+    CHANGES, algorithms, allowed, amend, ask, decision, fault, identity, inline_calendar_check,
+    inline_check, policy_check, refused, rule_on_all_terms, unhex,
 };
 
 /// Memory that a reader may take for each byte that it was given, and in any case.
 const BYTES_PER_BYTE: u64 = 64;
 const BYTES_ANYWAY: u64 = 1024;
 
+const KEY: HashKey = HashKey::new([7; 16]);
+
 /// Every reader on the same bytes.
-fn read_all(bytes: &[u8]) -> [bool; 7] {
+fn read_all(bytes: &[u8]) -> [bool; 8] {
     let mut requests = bytes;
     let mut replies = bytes;
     [
@@ -36,6 +41,7 @@ fn read_all(bytes: &[u8]) -> [bool; 7] {
         read_answer(bytes).is_ok(),
         decode_gossip::<Identity>(bytes).is_ok(),
         decode_gossip::<PeerAsk>(bytes).is_ok(),
+        std::str::from_utf8(bytes).is_ok_and(|text| receipt::open(text, &KEY).is_ok()),
     ]
 }
 
@@ -45,23 +51,26 @@ fn bodies() -> Vec<Vec<u8>> {
         put(&mut body).unwrap();
         body
     };
-    let shape = Request::Shape {
-        number: 1,
-        rule: rule(),
-    };
-    vec![
-        body(&|out| put_request(out, &shape)),
-        body(&|out| put_request(out, &Request::GiveBack(give_back()))),
+    let rules = algorithms().into_iter().map(Rule::new);
+    let shapes = rules.chain([rule_on_all_terms()]).map(|rule| {
+        let shape = Request::Shape { number: 1, rule };
+        body(&|out| put_request(out, &shape))
+    });
+    let amends =
+        CHANGES.map(|change| body(&|out| put_request(out, &Request::Amend(amend(change)))));
+    let rest = vec![
         body(&|out| put_request(out, &Request::Read(ask()))),
         body(&|out| put_verdicts(out, &[allowed(), refused()])),
         body(&|out| put_reply(out, &Reply::Counter(Some(refused())))),
         body(&|out| put_reply(out, &Reply::Fault("no".to_owned()))),
         body(&|out| put_check(out, &policy_check())),
         body(&|out| put_check(out, &inline_check())),
+        body(&|out| put_check(out, &inline_calendar_check())),
         body(&|out| put_decision(out, &decision())),
         body(&|out| put_fault(out, &fault())),
         body(&|out| encode_gossip(&identity(), out)),
-    ]
+    ];
+    shapes.chain(amends).chain(rest).collect()
 }
 
 #[track_caller]
@@ -140,11 +149,18 @@ fn a_prefix_of_a_message_is_refused() {
     for length in 0..answer.len() {
         assert_eq!(read_answer(&answer[..length]).map(drop), malformed);
     }
-    let mut request = Vec::new();
-    put_request(&mut request, &Request::GiveBack(give_back())).unwrap();
-    for length in 0..request.len() {
-        let read = read_request(&mut &request[..length]);
-        assert_eq!(read.map(drop), malformed);
+    let requests = CHANGES.map(|change| Request::Amend(amend(change)));
+    let rule = rule_on_all_terms();
+    for sent in requests
+        .into_iter()
+        .chain([Request::Shape { number: 1, rule }])
+    {
+        let mut request = Vec::new();
+        put_request(&mut request, &sent).unwrap();
+        for length in 0..request.len() {
+            let read = read_request(&mut &request[..length]);
+            assert_eq!(read.map(drop), malformed);
+        }
     }
     let mut reply = Vec::new();
     put_reply(&mut reply, &Reply::Counter(Some(refused()))).unwrap();
@@ -158,7 +174,7 @@ fn bytes_after_the_end_are_refused() {
     let trailing = Err(CodecError::TrailingBytes);
     assert_eq!(read_request(&mut &*unhex("05 00")).map(drop), trailing);
     assert_eq!(read_reply(&mut &*unhex("05 01 02 00")).map(drop), trailing);
-    for check in [policy_check(), inline_check()] {
+    for check in [policy_check(), inline_check(), inline_calendar_check()] {
         let mut body = Vec::new();
         put_check(&mut body, &check).unwrap();
         body.push(0);
@@ -198,85 +214,6 @@ fn a_frame_that_fails_leaves_nothing() {
         Err(CodecError::TooLarge)
     });
     assert_eq!((result, &*out), (Err(CodecError::TooLarge), &[1, 2][..]));
-}
-
-#[track_caller]
-fn refused_request(hex: &str) {
-    assert_eq!(
-        read_request(&mut &*unhex(hex)),
-        Err(CodecError::Malformed),
-        "{hex}"
-    );
-}
-
-#[test]
-fn rules_out_of_range_are_refused() {
-    let good = "01 01 00 64 fd005847f80d000000 0a 01";
-    assert!(read_request(&mut &*unhex(good)).is_ok());
-    let most = read_request(&mut &*unhex(
-        "01 01 00 fd0000000000002000 fd005847f80d000000 0a 01",
-    ));
-    assert!(matches!(most, Ok(Request::Shape { rule, .. }) if rule.capacity() == 1 << 53));
-    // 2^53 + 1 units; a window of 999 999 ns and of 10 years + 1 ns; 0 and 61 slices; hard with 1.
-    refused_request("01 01 00 fd0100000000002000 fd005847f80d000000 0a 01");
-    refused_request("01 01 00 64 fc3f420f00 0a 01");
-    let longest = tollgate_limit::Window::MAX.as_nanos();
-    let window = crate::samples::hex(&(longest + 1).to_le_bytes());
-    refused_request(&format!("01 01 00 64 fd{window} 0a 01"));
-    refused_request("01 01 00 64 fd005847f80d000000 00 00");
-    refused_request("01 01 00 64 fd005847f80d000000 3d 00");
-    refused_request("01 01 00 64 fd005847f80d000000 01 01");
-    // An algorithm, a message and a truth value that are not known.
-    refused_request("01 01 01 64 fd005847f80d000000 0a 01");
-    refused_request("07");
-    refused_request("01 01 00 64 fd005847f80d000000 0a 02");
-    let Request::Shape { rule: read, .. } = read_request(&mut &*unhex(good)).unwrap() else {
-        panic!("not a shape");
-    };
-    let Rule::SlidingWindow(read) = read;
-    assert_eq!(Rule::SlidingWindow(read), rule());
-}
-
-#[test]
-fn checks_out_of_range_are_refused() {
-    refused_request("02 01 00 00");
-    let asks = u8::try_from(MAX_ASKS).unwrap();
-    refused_request(&format!("02 01 00 {:02x}", asks + 1));
-    let head = read_request(&mut &*unhex(&format!("02 01 00 {asks:02x}")));
-    assert!(matches!(head, Ok(Request::Check(CheckHead { asks: read, .. })) if read == asks));
-    let ask = read_ask(&mut &*unhex("03 01 02 fd0100000000002000")).unwrap();
-    assert_eq!(ask.cost(), Err(CodecError::Malformed));
-}
-
-#[test]
-fn identities_out_of_range_are_refused() {
-    let refused = |identity: &Identity| {
-        let mut packet = Vec::new();
-        encode_gossip(identity, &mut packet).unwrap();
-        assert_eq!(
-            decode_gossip::<Identity>(&*packet),
-            Err(CodecError::Malformed)
-        );
-    };
-    refused(&Identity {
-        weight: 0,
-        ..identity()
-    });
-    refused(&Identity {
-        oldest_version: 2,
-        ..identity()
-    });
-    refused(&Identity {
-        tail: vec![0; MAX_TAIL + 1],
-        ..identity()
-    });
-    let mut packet = Vec::new();
-    encode_gossip(&identity(), &mut packet).unwrap();
-    packet[1] = b'/';
-    assert_eq!(
-        decode_gossip::<Identity>(&*packet),
-        Err(CodecError::Malformed)
-    );
 }
 
 #[test]

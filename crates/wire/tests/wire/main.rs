@@ -10,5 +10,6 @@ mod answer;
 mod golden;
 mod hostile;
 mod lock;
+mod receipt;
 mod round_trip;
 mod samples;

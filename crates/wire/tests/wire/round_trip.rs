@@ -1,37 +1,33 @@
 //! What is written is what is read, for any value in its bounds.
 
-use std::net::{IpAddr, SocketAddr};
+mod rules;
+
+use std::{
+    net::{IpAddr, SocketAddr},
+    time::Duration,
+};
 
 use proptest::{collection::vec, option, prelude::*};
 use tollgate_limit::{
-    Cost, KeyHash, MAX_UNITS, Mode, Nanos, NodeId, OldestSlice, Outcome, Reason, Rule,
-    SlidingWindow, Verdict, Window,
+    AlgorithmSpec, Change, Cost, DEFAULT_SLICES, Fallback, HashKey, KeyHash, MAX_UNITS, Mode,
+    Nanos, NodeId, Outcome, Reason, Receipt, Verdict,
 };
 use tollgate_wire::{
-    client::{self, Check, Fault, FaultKind, InlineLimit, Pairs, Subject, put_fault, read_answer},
+    client::{
+        self, Check, Fault, FaultKind, InlineAlgorithm, InlineLimit, Pairs, Subject, put_fault,
+        read_answer,
+    },
     decode_gossip, encode_gossip, frame,
     identity::{BootId, Identity, MAX_TAIL, Phase},
     peer::{
-        CheckHead, GiveBack, Hello, PeerAsk, Reply, Request, put_check, put_reply, put_request,
+        Amend, CheckHead, Hello, PeerAsk, Reply, Request, put_check, put_reply, put_request,
         put_verdicts, read_ask, read_reply, read_request, read_verdict,
     },
+    receipt::{self, Contents},
 };
 
-fn rule() -> impl Strategy<Value = Rule> {
-    let window = Window::MIN.as_nanos()..=Window::MAX.as_nanos();
-    (0..=MAX_UNITS, window, 2_u8..=60, any::<bool>()).prop_map(|(limit, window, slices, hard)| {
-        Rule::SlidingWindow(SlidingWindow {
-            limit,
-            window: Window::new(Nanos::new(window)).unwrap(),
-            slices,
-            oldest: if hard {
-                OldestSlice::Full
-            } else {
-                OldestSlice::Weighted
-            },
-        })
-    })
-}
+use self::rules::{rule, unit};
+use crate::samples::charged;
 
 fn outcome() -> impl Strategy<Value = Outcome> {
     prop_oneof![
@@ -40,6 +36,9 @@ fn outcome() -> impl Strategy<Value = Outcome> {
         Just(Outcome::Refuse(Reason::CostExceedsLimit)),
         Just(Outcome::Refuse(Reason::LimitIsZero)),
         Just(Outcome::Refuse(Reason::Undecided)),
+        Just(Outcome::Refuse(Reason::QueueFull)),
+        Just(Outcome::Refuse(Reason::SetAside)),
+        Just(Outcome::Refuse(Reason::Banned)),
     ]
 }
 
@@ -91,6 +90,16 @@ prop_compose! {
     }
 }
 
+fn change() -> impl Strategy<Value = Change> {
+    prop_oneof![
+        any::<u64>().prop_map(|slice| Change::GiveBack { slice }),
+        Just(Change::Refund),
+        Just(Change::Charge),
+        Just(Change::Failure),
+        Just(Change::Reset),
+    ]
+}
+
 fn request() -> impl Strategy<Value = Request> {
     let hello = (".{0,80}", ".{0,80}", any::<(u64, u64, u64)>());
     prop_oneof![
@@ -104,11 +113,11 @@ fn request() -> impl Strategy<Value = Request> {
             })
         ),
         (any::<u16>(), rule()).prop_map(|(number, rule)| Request::Shape { number, rule }),
-        (ask(), any::<(u64, u64)>()).prop_map(|(ask, (sequence, slice))| {
-            Request::GiveBack(GiveBack {
+        (ask(), any::<u64>(), change()).prop_map(|(ask, sequence, change)| {
+            Request::Amend(Amend {
                 sequence,
                 ask,
-                slice,
+                change,
             })
         }),
         ask().prop_map(Request::Read),
@@ -134,24 +143,63 @@ fn pairs() -> impl Strategy<Value = Pairs<'static>> {
     vec((".{0,9}", ".{0,40}"), 0..=64).prop_map(Pairs::from_iter)
 }
 
+fn inline_algorithm() -> impl Strategy<Value = InlineAlgorithm<'static>> {
+    let slices = any::<(u8, bool)>();
+    prop_oneof![
+        (any::<u64>(), slices).prop_map(|(window_nanos, (slices, hard))| {
+            InlineAlgorithm::SlidingWindow {
+                window_nanos,
+                slices,
+                hard,
+            }
+        }),
+        any::<u64>().prop_map(|window_nanos| InlineAlgorithm::SlidingLog { window_nanos }),
+        any::<u64>().prop_map(|window_nanos| InlineAlgorithm::FixedWindow { window_nanos }),
+        (unit(), ".{0,40}").prop_map(|(unit, time_zone)| InlineAlgorithm::CalendarWindow {
+            unit,
+            time_zone: time_zone.into(),
+        }),
+        any::<(u64, Option<u64>)>().prop_map(|(window_nanos, burst)| {
+            InlineAlgorithm::TokenBucket {
+                window_nanos,
+                burst,
+            }
+        }),
+        any::<(u64, Option<u64>)>().prop_map(|(window_nanos, queue)| {
+            InlineAlgorithm::LeakyBucket {
+                window_nanos,
+                queue,
+            }
+        }),
+        any::<u64>().prop_map(|ttl_nanos| InlineAlgorithm::Concurrency { ttl_nanos }),
+    ]
+}
+
+fn inline_limit() -> impl Strategy<Value = InlineLimit<'static>> {
+    let fallbacks = [
+        Fallback::LocalFull,
+        Fallback::LocalFair,
+        Fallback::Allow,
+        Fallback::Deny,
+    ];
+    let fallback = prop::sample::select(fallbacks.to_vec());
+    (".{0,70}", any::<u64>(), inline_algorithm(), fallback).prop_map(
+        |(name, limit, algorithm, fallback)| InlineLimit {
+            name: name.into(),
+            limit,
+            algorithm,
+            fallback,
+        },
+    )
+}
+
 fn subject() -> impl Strategy<Value = Subject<'static>> {
-    let numbers = (any::<(u64, u64)>(), any::<(u8, bool)>());
     prop_oneof![
         (".{0,70}", pairs()).prop_map(|(name, attributes)| Subject::Policy {
             name: name.into(),
             attributes,
         }),
-        (".{0,70}", numbers, pairs()).prop_map(|(name, numbers, key)| {
-            let ((limit, window_nanos), (slices, hard)) = numbers;
-            let limit = InlineLimit {
-                name: name.into(),
-                limit,
-                window_nanos,
-                slices,
-                hard,
-            };
-            Subject::Inline { limit, key }
-        }),
+        (inline_limit(), pairs()).prop_map(|(limit, key)| Subject::Inline { limit, key }),
     ]
 }
 
@@ -173,12 +221,35 @@ fn fault() -> impl Strategy<Value = Fault> {
     })
 }
 
+/// What a client need not say means the same as in files.
+#[test]
+fn the_usual_limit_is_that_of_files() {
+    let limit = InlineLimit::sliding_window("login", 5, Duration::from_secs(60));
+    let usual = AlgorithmSpec::SlidingWindow {
+        window: Nanos::from_millis(60_000),
+        slices: DEFAULT_SLICES,
+        hard: false,
+    };
+    assert_eq!(AlgorithmSpec::from(&limit.algorithm), usual);
+    assert_eq!(limit.fallback, Fallback::default());
+    assert_eq!((limit.name.as_ref(), limit.limit), ("login", 5));
+}
+
 proptest! {
     #[test]
     fn requests(sent in request()) {
         let mut body = Vec::new();
         put_request(&mut body, &sent).unwrap();
         prop_assert_eq!(read_request(&mut &*body), Ok(sent));
+    }
+
+    #[test]
+    fn receipts(rules in vec(rule(), 0..6), made: u64) {
+        let (decision, key) = (charged(&rules), HashKey::new([7; 16]));
+        let mut text = String::new();
+        let write = |sealed: &str| text.push_str(sealed);
+        receipt::seal(&decision, Contents::All, made, &key, write).unwrap();
+        prop_assert_eq!(receipt::open(&text, &key), Ok(Receipt::of(&decision, made)));
     }
 
     #[test]

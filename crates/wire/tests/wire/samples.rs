@@ -1,16 +1,17 @@
 //! One of each message, with numbers that show where they stand in the bytes; and hexadecimal.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use tollgate_limit::{
-    AlgorithmSpec, CheckId, Cost, DecidedBy, Decision, Fallback, HashKey, KeyHash, Limit,
+    Algorithm, AlgorithmSpec, Alignment, Ban, CalendarUnit, Change, CheckId, Concurrency, Cost,
+    DecidedBy, Decision, Enforcement, Fallback, FixedWindow, HashKey, KeyHash, LeakyBucket, Limit,
     LimitDecision, LimitNumber, LimitSpec, Nanos, NodeId, OldestSlice, Outcome, Reason, Rule,
-    SlidingWindow, Verdict, Window,
+    SlidingLog, SlidingWindow, TokenBucket, Verdict, Window, Zone,
 };
 use tollgate_wire::{
-    client::{Check, Fault, FaultKind, InlineLimit, Pairs, Subject},
+    client::{Check, Fault, FaultKind, InlineAlgorithm, InlineLimit, Pairs, Subject},
     identity::{BootId, Identity, Phase},
-    peer::{GiveBack, PeerAsk},
+    peer::{Amend, PeerAsk},
 };
 
 pub(crate) fn hex(bytes: &[u8]) -> String {
@@ -31,21 +32,83 @@ pub(crate) fn ask() -> PeerAsk {
     PeerAsk::new(3, key(), Cost::new(7).unwrap())
 }
 
-pub(crate) fn give_back() -> GiveBack {
-    GiveBack {
+pub(crate) fn amend(change: Change) -> Amend {
+    Amend {
         sequence: 300,
         ask: ask(),
-        slice: 70_000,
+        change,
     }
 }
 
-pub(crate) fn rule() -> Rule {
-    Rule::SlidingWindow(SlidingWindow {
+/// Every way to change a counter.
+pub(crate) const CHANGES: [Change; 5] = [
+    Change::GiveBack { slice: 70_000 },
+    Change::Refund,
+    Change::Charge,
+    Change::Failure,
+    Change::Reset,
+];
+
+fn minute() -> Window {
+    Window::new(Nanos::from_millis(60_000)).unwrap()
+}
+
+pub(crate) fn sliding_window() -> Algorithm {
+    Algorithm::SlidingWindow(SlidingWindow {
         limit: 100,
-        window: Window::new(Nanos::from_millis(60_000)).unwrap(),
+        window: minute(),
         slices: 10,
         oldest: OldestSlice::Full,
     })
+}
+
+/// Every algorithm, the fixed window both ways.
+pub(crate) fn algorithms() -> [Algorithm; 7] {
+    let (limit, window) = (100, minute());
+    let berlin = Zone::named("Europe/Berlin").unwrap();
+    [
+        sliding_window(),
+        Algorithm::SlidingLog(SlidingLog { limit, window }),
+        Algorithm::FixedWindow(FixedWindow {
+            limit,
+            alignment: Alignment::Epoch(window),
+        }),
+        Algorithm::FixedWindow(FixedWindow {
+            limit,
+            alignment: Alignment::Calendar(CalendarUnit::Month, berlin),
+        }),
+        Algorithm::TokenBucket(TokenBucket {
+            limit,
+            window,
+            burst: 200,
+        }),
+        Algorithm::LeakyBucket(LeakyBucket {
+            limit,
+            window,
+            queue: 50,
+        }),
+        Algorithm::Concurrency(Concurrency { limit, ttl: window }),
+    ]
+}
+
+pub(crate) fn rule() -> Rule {
+    Rule::new(sliding_window())
+}
+
+pub(crate) const BAN: Ban = Ban {
+    length: Nanos::from_millis(60_000),
+    escalation: 2_000,
+    longest: Nanos::from_millis(120_000),
+};
+
+/// A rule with all terms set.
+pub(crate) fn rule_on_all_terms() -> Rule {
+    Rule {
+        algorithm: sliding_window(),
+        set_aside: 20,
+        enforcement: Enforcement::Shadow,
+        ban: Some(BAN),
+    }
 }
 
 pub(crate) fn allowed() -> Verdict {
@@ -101,13 +164,11 @@ pub(crate) fn policy_check() -> Check<'static> {
     }
 }
 
-pub(crate) fn inline_check() -> Check<'static> {
+pub(crate) fn inline(algorithm: InlineAlgorithm<'static>) -> Check<'static> {
     let limit = InlineLimit {
-        name: "login".into(),
-        limit: 5,
-        window_nanos: 60_000_000_000,
-        slices: 10,
-        hard: true,
+        algorithm,
+        fallback: Fallback::Deny,
+        ..InlineLimit::sliding_window("login", 5, Duration::ZERO)
     };
     Check {
         subject: Subject::Inline {
@@ -117,6 +178,21 @@ pub(crate) fn inline_check() -> Check<'static> {
         cost: 0,
         peek: true,
     }
+}
+
+pub(crate) fn inline_check() -> Check<'static> {
+    inline(InlineAlgorithm::SlidingWindow {
+        window_nanos: 60_000_000_000,
+        slices: 10,
+        hard: true,
+    })
+}
+
+pub(crate) fn inline_calendar_check() -> Check<'static> {
+    inline(InlineAlgorithm::CalendarWindow {
+        unit: CalendarUnit::Week,
+        time_zone: "Asia/Tokyo".into(),
+    })
 }
 
 pub(crate) fn limit(name: &str) -> Arc<Limit> {
@@ -136,23 +212,48 @@ pub(crate) fn limit(name: &str) -> Arc<Limit> {
     Arc::new(Limit::inline(spec, &HashKey::new([7; 16])).unwrap())
 }
 
-pub(crate) fn decision() -> Decision {
-    let of = |name, verdict, decided_by, degraded| LimitDecision {
+/// What a limit of this rule said, and was charged for it.
+pub(crate) fn limit_decision(name: &str, rule: Rule, charged: Cost) -> LimitDecision {
+    LimitDecision {
         limit: limit(name),
-        verdict,
-        decided_by,
+        key: key(),
+        rule,
+        charged,
+        verdict: allowed(),
+        decided_by: DecidedBy::Owner,
         node: NodeId::new("n2").unwrap(),
-        degraded,
-    };
+        degraded: false,
+    }
+}
+
+/// A check that a limit admitted and another refused, so that nothing is charged.
+pub(crate) fn decision() -> Decision {
     Decision {
         id: CheckId {
             boot: 0x0a0b_0c0d_0e0f_1011,
             number: 5,
         },
         limits: vec![
-            of("per-ip", allowed(), DecidedBy::Owner, false),
-            of("all", refused(), DecidedBy::Fallback, true),
+            limit_decision("per-ip", rule(), Cost::ZERO),
+            LimitDecision {
+                verdict: refused(),
+                decided_by: DecidedBy::Fallback,
+                degraded: true,
+                ..limit_decision("all", rule(), Cost::ZERO)
+            },
         ],
+    }
+}
+
+/// An admitted check that these rules were charged for, 7 each.
+pub(crate) fn charged(rules: &[Rule]) -> Decision {
+    let limits = rules.iter().enumerate().map(|(at, rule)| {
+        let cost = Cost::new(7).unwrap();
+        limit_decision(&format!("l{at}"), *rule, cost)
+    });
+    Decision {
+        limits: limits.collect(),
+        ..decision()
     }
 }
 

@@ -1,17 +1,27 @@
 //! The body of an answer, member by member.
 
 use bytes::BytesMut;
-use tollgate_limit::{CheckId, Decision, LimitDecision, Reason, Verdict};
+use tollgate_limit::{Call, Decision, LimitDecision, Reason, Verdict};
 
-use super::Refusal;
+use super::{Refusal, Sealing};
 
 /// Appends the body of one answer.
-pub(in crate::http) fn write_decision(out: &mut BytesMut, decision: &Decision) {
+pub(in crate::http) fn write_decision(
+    out: &mut BytesMut,
+    decision: &Decision,
+    call: Call,
+    sealing: Sealing<'_>,
+) {
     let headline = decision.headline();
     let refusal = headline.and_then(Refusal::of);
     text(out, "{\"id\":\"");
-    write_id(out, decision.id);
-    text(out, "\",\"allowed\":");
+    sealing.write_id(out, decision);
+    text(out, "\"");
+    match call {
+        Call::Check => {}
+        Call::Acquire => sealing.write_permit_id(out, decision),
+    }
+    text(out, ",\"allowed\":");
     truth(out, refusal.is_none());
     if let Some(refusal) = &refusal {
         text(out, ",\"reason\":\"");
@@ -161,26 +171,15 @@ fn write_refusing(out: &mut BytesMut, decision: &Decision) {
     text(out, "]");
 }
 
-fn write_id(out: &mut BytesMut, id: CheckId) {
-    for half in [id.boot, id.number] {
-        let digits = half.to_be_bytes().map(|byte| {
-            let (high, low) = (usize::from(byte >> 4), usize::from(byte & 15));
-            [DIGITS[high], DIGITS[low]]
-        });
-        out.extend_from_slice(digits.as_flattened());
-    }
-}
-
-const DIGITS: &[u8; 16] = b"0123456789abcdef";
-
 /// Appends a number.
 #[inline]
-pub(super) fn number(out: &mut BytesMut, number: u64) {
+pub(in crate::http) fn number(out: &mut BytesMut, number: u64) {
     out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
 }
 
+/// Appends text that needs no escaping.
 #[inline]
-fn text(out: &mut BytesMut, text: &str) {
+pub(in crate::http) fn text(out: &mut BytesMut, text: &str) {
     out.extend_from_slice(text.as_bytes());
 }
 

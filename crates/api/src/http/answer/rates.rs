@@ -3,7 +3,7 @@
 //! Times are whole seconds, rounded up, so that whoever waits that long has waited long enough.
 
 use bytes::BytesMut;
-use tollgate_limit::{LimitDecision, Nanos};
+use tollgate_limit::{Algorithm, LimitDecision, Nanos};
 
 use super::{Refusal, body::number, cuts::Cuts};
 use crate::checker::Checker;
@@ -32,21 +32,26 @@ pub(super) fn write_x_rate_limit<C: Checker>(
     cuts.end();
 }
 
-/// `RateLimit-Policy` and `RateLimit`, one member for each limit.
+/// `RateLimit-Policy` and `RateLimit`, one member for each limit that is enforced: what cannot refuse is
+/// no client's business.
 pub(super) fn write_draft_10(cuts: &mut Cuts, limits: &[LimitDecision]) {
-    for (place, limit) in limits.iter().enumerate() {
+    let enforced = || limits.iter().filter(|limit| limit.rule.is_enforced());
+    for (place, limit) in enforced().enumerate() {
         write_name(&mut cuts.buffer, place, limit);
         cuts.buffer.extend_from_slice(b";q=");
         let rule = &limit.rule;
         number(&mut cuts.buffer, rule.capacity().min(MAX_INTEGER));
         let window = rule.window().span();
-        if window >= MIN_WINDOW {
+        if matches!(rule.algorithm, Algorithm::Concurrency(_)) {
+            cuts.buffer
+                .extend_from_slice(b";qu=\"concurrent-requests\"");
+        } else if window >= MIN_WINDOW {
             cuts.buffer.extend_from_slice(b";w=");
             number(&mut cuts.buffer, window.ceil_seconds());
         }
     }
     cuts.end();
-    for (place, limit) in limits.iter().enumerate() {
+    for (place, limit) in enforced().enumerate() {
         write_name(&mut cuts.buffer, place, limit);
         cuts.buffer.extend_from_slice(b";r=");
         number(&mut cuts.buffer, limit.verdict.remaining.min(MAX_INTEGER));

@@ -1,10 +1,16 @@
 //! A limit that comes with a check, read into the spec that TOML fills too.
+//!
+//! What belongs to policies alone has no field here: `match`, `key`, tiers, `cost`, `count`, `ban`,
+//! `set_aside`. Knows nothing of the bounds of numbers.
+
+mod numbers;
 
 use std::borrow::Cow;
 
 use serde::de::{IgnoredAny, MapAccess};
-use tollgate_limit::{AlgorithmSpec, DEFAULT_SLICES, Fallback, LimitNumber, LimitSpec, Nanos};
+use tollgate_limit::{CalendarUnit, Fallback, LimitNumber, LimitSpec, Nanos};
 
+use self::numbers::{ALGORITHM, ALGORITHMS, CALENDAR, CALENDARS, Numbers, SLICES, TTL, WINDOW};
 use super::field::{UNITS, keep, not_an_object, one_of, set, text, truth, units, unknown, whole};
 use crate::{
     duration,
@@ -12,18 +18,15 @@ use crate::{
     http::json::{Members, Object, Value},
 };
 
-const FIELDS: &str = "`name`, `limit`, `window`, `algorithm`, `slices`, `hard`, `fallback` and `share` are the fields";
-const WINDOW: &str = "a duration from \"1ms\" to \"3660d\", such as \"1m\" or \"1h30m\"";
+const FIELDS: &str = "`name`, `limit`, `algorithm`, `window`, `calendar`, `time_zone`, `slices`, `hard`, `burst`, `queue`, `ttl`, `shadow`, `fallback` and `share` are the fields";
 
 /// The members of `limit`, as they come.
 #[derive(Debug, Default)]
 pub(super) struct InlineBody<'a> {
     name: Option<Cow<'a, str>>,
     limit: Option<u64>,
-    window: Option<Nanos>,
-    algorithm: Option<()>,
-    slices: Option<u64>,
-    hard: Option<bool>,
+    numbers: Numbers<'a>,
+    shadow: Option<bool>,
     fallback: Option<FallbackName>,
     share: Option<Share>,
     fault: Option<Box<Fault>>,
@@ -61,30 +64,22 @@ impl<'a> InlineBody<'a> {
             .name
             .ok_or_else(|| missing("limit.name", "a name such as \"login\""))?;
         let limit = self.limit.ok_or_else(|| missing("limit.limit", UNITS))?;
-        let window = self.window.ok_or_else(|| missing("limit.window", WINDOW))?;
         Ok(LimitSpec {
             key,
+            shadow: self.shadow.unwrap_or(false),
             fallback: fallback_of(self.fallback, self.share)?,
-            ..LimitSpec::new(
-                &name,
-                LimitNumber::One(limit),
-                AlgorithmSpec::SlidingWindow {
-                    window,
-                    slices: self.slices.unwrap_or(DEFAULT_SLICES),
-                    hard: self.hard.unwrap_or(false),
-                },
-            )
+            ..LimitSpec::new(&name, LimitNumber::One(limit), self.numbers.finish()?)
         })
     }
-}
 
-impl<'a> Members<'a> for InlineBody<'a> {
-    fn member<A: MapAccess<'a>>(
+    /// Reads the value of one member.
+    fn put<A: MapAccess<'a>>(
         &mut self,
-        name: Cow<'a, str>,
+        name: &str,
         map: &mut A,
-    ) -> Result<(), A::Error> {
-        let put = match name.as_ref() {
+    ) -> Result<Result<(), Fault>, A::Error> {
+        let numbers = &mut self.numbers;
+        Ok(match name {
             "name" => {
                 let name = text("limit.name", map.next_value()?);
                 set(&mut self.name, "limit.name", name)
@@ -93,28 +88,57 @@ impl<'a> Members<'a> for InlineBody<'a> {
                 let limit = units("limit.limit", &map.next_value()?);
                 set(&mut self.limit, "limit.limit", limit)
             }
-            "window" => set(&mut self.window, "limit.window", window(&map.next_value()?)),
             "algorithm" => {
-                let names = [("sliding-window", ())];
-                let named = one_of(
-                    "limit.algorithm",
-                    &map.next_value()?,
-                    &names,
-                    "\"sliding-window\"",
-                );
-                set(&mut self.algorithm, "limit.algorithm", named)
+                let field = "limit.algorithm";
+                let named = one_of(field, &map.next_value()?, &ALGORITHMS, ALGORITHM);
+                set(&mut numbers.algorithm, field, named)
+            }
+            "window" => {
+                let window = span("limit.window", &map.next_value()?, WINDOW);
+                set(&mut numbers.window, "limit.window", window)
+            }
+            "calendar" => {
+                let unit = calendar(&map.next_value()?);
+                set(&mut numbers.calendar, "limit.calendar", unit)
+            }
+            "time_zone" => {
+                let zone = text("limit.time_zone", map.next_value()?);
+                set(&mut numbers.time_zone, "limit.time_zone", zone)
             }
             "slices" => {
-                let slices = whole(
-                    "limit.slices",
-                    &map.next_value()?,
-                    "a whole number from 1 to 60",
-                );
-                set(&mut self.slices, "limit.slices", slices)
+                let slices = whole("limit.slices", &map.next_value()?, SLICES);
+                set(&mut numbers.slices, "limit.slices", slices)
             }
             "hard" => {
                 let hard = truth("limit.hard", &map.next_value()?);
-                set(&mut self.hard, "limit.hard", hard)
+                set(&mut numbers.hard, "limit.hard", hard)
+            }
+            "burst" => {
+                let burst = units("limit.burst", &map.next_value()?);
+                set(&mut numbers.burst, "limit.burst", burst)
+            }
+            "queue" => {
+                let queue = units("limit.queue", &map.next_value()?);
+                set(&mut numbers.queue, "limit.queue", queue)
+            }
+            "ttl" => {
+                let ttl = span("limit.ttl", &map.next_value()?, TTL);
+                set(&mut numbers.ttl, "limit.ttl", ttl)
+            }
+            other => return self.put_term(other, map),
+        })
+    }
+
+    /// Reads the value of a member that is no number.
+    fn put_term<A: MapAccess<'a>>(
+        &mut self,
+        name: &str,
+        map: &mut A,
+    ) -> Result<Result<(), Fault>, A::Error> {
+        Ok(match name {
+            "shadow" => {
+                let shadow = truth("limit.shadow", &map.next_value()?);
+                set(&mut self.shadow, "limit.shadow", shadow)
             }
             "fallback" => {
                 let named = one_of("limit.fallback", &map.next_value()?, &FALLBACKS, FALLBACK);
@@ -128,7 +152,17 @@ impl<'a> Members<'a> for InlineBody<'a> {
                 map.next_value::<IgnoredAny>()?;
                 Err(unknown("limit.", other, FIELDS))
             }
-        };
+        })
+    }
+}
+
+impl<'a> Members<'a> for InlineBody<'a> {
+    fn member<A: MapAccess<'a>>(
+        &mut self,
+        name: Cow<'a, str>,
+        map: &mut A,
+    ) -> Result<(), A::Error> {
+        let put = self.put(&name, map)?;
         keep(&mut self.fault, put);
         Ok(())
     }
@@ -160,15 +194,14 @@ fn fallback_of(fallback: Option<FallbackName>, share: Option<Share>) -> Result<F
     }
 }
 
-fn window(value: &Value<'_>) -> Result<Nanos, Fault> {
+fn calendar(value: &Value<'_>) -> Result<CalendarUnit, Fault> {
+    one_of("limit.calendar", value, &CALENDARS, CALENDAR)
+}
+
+fn span(field: &str, value: &Value<'_>, right: &'static str) -> Result<Nanos, Fault> {
     let Value::Text(text) = value else {
-        return Err(Fault::new("limit.window", value.describe(), WINDOW));
+        return Err(Fault::new(field, value.describe(), right));
     };
-    duration::parse(text).map_err(|error| {
-        Fault::new(
-            "limit.window",
-            format!("{}: {error}", value.describe()),
-            WINDOW,
-        )
-    })
+    duration::parse(text)
+        .map_err(|error| Fault::new(field, format!("{}: {error}", value.describe()), right))
 }

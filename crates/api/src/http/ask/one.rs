@@ -35,10 +35,10 @@ impl<'a> AskBody<'a> {
         if let Some(fault) = self.fault {
             return Err(*fault);
         }
-        let (cost, mode) = match (self.cost.unwrap_or(Cost::ONE), self.peek) {
-            (Cost::ZERO, _) => (Cost::ONE, Mode::Peek),
-            (cost, Some(true)) => (cost, Mode::Peek),
-            (cost, Some(false) | None) => (cost, Mode::Consume),
+        let cost = self.cost.unwrap_or(Cost::ONE);
+        let mode = match self.peek {
+            Some(true) => Mode::Peek,
+            Some(false) | None => Mode::Consume,
         };
         let subject = match self.limit {
             Some(limit) => {
@@ -57,7 +57,7 @@ impl<'a> AskBody<'a> {
                     let right = "an object with at least one attribute, such as {\"user\": \"42\"}";
                     return Err(Fault::new("key", "missing or empty", right));
                 };
-                let spec = limit.finish(key.names())?;
+                let spec = Box::new(limit.finish(key.names())?);
                 AskSubject::Inline {
                     spec,
                     key: key.finish(),

@@ -23,10 +23,10 @@ async fn an_admitted_check_has_the_body_of_the_contract() {
         "decided_by": "owner", "node": "n2", "degraded": false, "shadow": false
     });
     let body = json!({
-        "id": "000000000000b0070000000000000000", "allowed": true, "limit": 100, "remaining": 99,
+        "allowed": true, "limit": 100, "remaining": 99,
         "retry_after_ms": 0, "reset_after_ms": 60000, "delay_ms": 0, "limits": [entry]
     });
-    assert_eq!(answer.json(), body);
+    assert_eq!(answer.without_id(&tester), body);
 }
 
 #[tokio::test]
@@ -47,7 +47,7 @@ async fn a_refusal_is_an_answer_and_a_problem() {
     });
     let message = "Too many requests, retry in 2 seconds";
     let body = json!({
-        "id": "000000000000b0070000000000000000", "allowed": false, "reason": "limit_exceeded",
+        "allowed": false, "reason": "limit_exceeded",
         "denied_by": ["per-key"], "limit": 100, "remaining": 0, "retry_after_ms": 1234,
         "reset_after_ms": 41234, "delay_ms": 0, "limits": [entry],
         "error": "rate_limit_exceeded", "message": message,
@@ -55,7 +55,7 @@ async fn a_refusal_is_an_answer_and_a_problem() {
         "title": "Quota exceeded", "status": 429, "detail": format!("Limit per-key: {message}"),
         "violated-policies": ["per-key"]
     });
-    assert_eq!(answer.json(), body);
+    assert_eq!(answer.without_id(&tester), body);
 }
 
 #[tokio::test]
@@ -87,6 +87,66 @@ async fn a_refusal_that_waiting_cannot_cure_says_so() {
         let rate = answer.header("ratelimit").unwrap();
         assert!(!rate.contains("t="), "{rate}");
     }
+}
+
+#[tokio::test]
+async fn every_reason_has_its_problem() {
+    let tester = Tester::new();
+    for (reason, name, error, kind, message) in [
+        (
+            Reason::QueueFull,
+            "queue_full",
+            "rate_limit_exceeded",
+            "quota-exceeded",
+            "The queue is full, retry in 2 seconds",
+        ),
+        (
+            Reason::SetAside,
+            "set_aside",
+            "rate_limit_exceeded",
+            "quota-exceeded",
+            "What is left is kept for other requests, retry in 2 seconds",
+        ),
+        (
+            Reason::Banned,
+            "banned",
+            "banned",
+            "abnormal-usage-detected",
+            "Banned after too many failures, retry in 2 seconds",
+        ),
+    ] {
+        let outcome = Outcome::Refuse(reason);
+        let refused = Verdict { outcome, ..REFUSED };
+        tester.checker.can("per-key", refused, DecidedBy::Owner);
+        let answer = tester.check(CHECK).await;
+        assert_eq!(answer.status, 429, "{name}");
+        assert_eq!(answer.header("retry-after"), Some("2"), "{name}");
+        let said = answer.json();
+        assert_eq!(
+            (&said["reason"], &said["error"]),
+            (&json!(name), &json!(error))
+        );
+        let right = format!("https://iana.org/assignments/http-problem-types#{kind}");
+        assert_eq!(said["type"], right, "{name}");
+        assert_eq!(said["message"], message, "{name}");
+        assert_eq!(said["violated-policies"], json!(["per-key"]), "{name}");
+    }
+}
+
+#[tokio::test]
+async fn a_delay_is_told_in_milliseconds_rounded_up() {
+    let tester = Tester::new();
+    let delay = Nanos::new(1_000_001);
+    let delayed = Verdict { delay, ..ALLOWED };
+    tester.checker.can("burst", delayed, DecidedBy::Owner);
+    tester.checker.can("daily", ALLOWED, DecidedBy::Owner);
+    let answer = tester
+        .check("{\"policy\":\"both\",\"attributes\":{\"ip\":\"a\"}}")
+        .await;
+    assert_eq!(
+        (answer.status.as_u16(), &answer.json()["delay_ms"]),
+        (200, &json!(2))
+    );
 }
 
 #[tokio::test]
@@ -124,8 +184,8 @@ async fn a_check_that_meets_no_limit_passes_without_numbers() {
         .await;
     assert_eq!(answer.status, 200);
     assert_eq!(
-        answer.json(),
-        json!({"id": "000000000000b0070000000000000000", "allowed": true, "limits": []})
+        answer.without_id(&tester),
+        json!({"allowed": true, "limits": []})
     );
     let mut names = answer.headers.keys().map(http::HeaderName::as_str);
     assert!(names.all(|name| !name.contains("ratelimit") && name != "retry-after"));

@@ -150,7 +150,7 @@ async fn every_broken_inline_limit_is_told_its_field() {
             "limit.share",
             "local",
         ),
-        (named(",\"burst\":5"), "limit.burst", "`window`"),
+        (named(",\"bursts\":5"), "limit.bursts", "`window`"),
     ] {
         let body = format!("{{\"limit\":{limit},\"key\":{{\"user\":\"42\"}}}}");
         expect(&body, 400, field, right).await;
@@ -261,6 +261,51 @@ fn one_number_has_one_form_and_two_have_two() {
     assert_eq!(used("-0.0"), 2);
 }
 
+/// Every call that takes a body.
+const PATHS: [&str; 8] = [
+    "/v1/check",
+    "/v1/checks",
+    "/v1/reserve",
+    "/v1/settle",
+    "/v1/refund",
+    "/v1/report",
+    "/v1/acquire",
+    "/v1/release",
+];
+
+/// Something like a limit: algorithms and numbers that do and do not belong to each other.
+fn limit_like() -> impl Strategy<Value = String> {
+    let algorithms = [
+        "sliding-window",
+        "sliding-log",
+        "fixed-window",
+        "token-bucket",
+        "leaky-bucket",
+        "concurrency",
+    ];
+    let numbers = [
+        "\"window\":\"1m\"",
+        "\"calendar\":\"day\"",
+        "\"time_zone\":\"Asia/Tokyo\"",
+        "\"slices\":3",
+        "\"hard\":true",
+        "\"burst\":7",
+        "\"queue\":0",
+        "\"ttl\":\"1s\"",
+        "\"shadow\":true",
+        "\"fallback\":\"deny\"",
+    ];
+    let units = prop_oneof![0_u64..9, Just(1 << 53), any::<u64>()];
+    let chosen = proptest::sample::subsequence(numbers.to_vec(), 0..4);
+    (units, proptest::sample::select(algorithms.to_vec()), chosen).prop_map(
+        |(units, algorithm, numbers)| {
+            let numbers = numbers.iter().map(|number| format!(",{number}"));
+            let numbers: String = numbers.collect();
+            format!("{{\"name\":\"l\",\"limit\":{units},\"algorithm\":{algorithm:?}{numbers}}}")
+        },
+    )
+}
+
 /// Something like a check: right and wrong fields, values of every kind.
 fn body_like() -> impl Strategy<Value = String> {
     let value = prop_oneof![
@@ -271,6 +316,9 @@ fn body_like() -> impl Strategy<Value = String> {
         ".{0,9}".prop_map(|text| format!("{text:?}")),
         Just("{\"user\":\"1\"}".to_owned()),
         Just("{\"name\":\"l\",\"limit\":5,\"window\":\"1m\"}".to_owned()),
+        limit_like(),
+        Just("\"success\"".to_owned()),
+        Just("\"api\"".to_owned()),
         Just("[[[[".to_owned()),
     ];
     let name = prop_oneof![
@@ -281,6 +329,9 @@ fn body_like() -> impl Strategy<Value = String> {
         Just("cost"),
         Just("peek"),
         Just("checks"),
+        Just("id"),
+        Just("permit_id"),
+        Just("outcome"),
         Just("x")
     ];
     let pairs = proptest::collection::vec((name, value), 0..5);
@@ -306,11 +357,11 @@ fn no_body_makes_a_server_error() {
     let bytes = proptest::collection::vec(any::<u8>(), 0..300);
     let body = prop_oneof![bytes, body_like().prop_map(String::into_bytes)];
     let outcome = TestRunner::new(config).run(&body, |body| {
-        for path in ["/v1/check", "/v1/checks"] {
+        for path in PATHS {
             let answer = runtime.block_on(tester.post(path, body.clone()));
             prop_assert!(
                 answer.status.as_u16() < 500,
-                "{}: {}",
+                "{path} {}: {}",
                 answer.status,
                 answer.text
             );

@@ -8,7 +8,7 @@ use super::{Answer, Tester};
 use crate::{
     fakes::FakeChecker,
     http::{HttpConfig, Reach, Token, TokenError},
-    operator::Readiness,
+    operator::{CounterQuery, Readiness},
 };
 
 const TOKEN: &str = "a-long-enough-token";
@@ -28,7 +28,7 @@ async fn unknown_paths_and_methods_are_told() {
         "/",
         "/v1",
         "/v1/check/",
-        "/v1/refund",
+        "/v1/refunds",
         "/v2/check",
         "/CHECK",
         "/v1//check",
@@ -44,7 +44,13 @@ async fn unknown_paths_and_methods_are_told() {
         ("PUT", "/v1/check", "POST"),
         ("BREW", "/v1/checks", "POST"),
         ("POST", "/v1/cluster", "GET,HEAD"),
-        ("DELETE", "/v1/keys", "GET,HEAD"),
+        ("PUT", "/v1/keys", "GET,HEAD,DELETE"),
+        ("GET", "/v1/reserve", "POST"),
+        ("GET", "/v1/settle", "POST"),
+        ("GET", "/v1/refund", "POST"),
+        ("GET", "/v1/report", "POST"),
+        ("GET", "/v1/acquire", "POST"),
+        ("DELETE", "/v1/release", "POST"),
         ("POST", "/livez", "GET,HEAD"),
         ("POST", "/readyz", "GET,HEAD"),
         ("POST", "/metrics", "GET,HEAD"),
@@ -82,6 +88,7 @@ async fn the_cluster_is_told() {
     });
     let view = json!({
         "self": "n1", "placement": "0000000000000abc", "policies": "0000000000000def",
+        "policies_error": null,
         "switches": {"kill": false, "shadow": false}, "members": [member]
     });
     assert_eq!(answer.json(), view);
@@ -101,16 +108,7 @@ async fn a_counter_is_told_with_its_owner() {
         "decided_by": "owner", "node": "n2", "degraded": false, "shadow": false
     });
     assert_eq!(answer.json(), counter);
-    for (query, status, field) in [
-        ("policy=api", 400, "limit"),
-        ("policy=api&limit=per-key", 400, "attr.api_key"),
-        ("policy=api&limit=nope&attr.a=1", 404, "limit"),
-        ("policy=nope&limit=per-key&attr.api_key=1", 404, "policy"),
-        ("policy=api&limit=per-key&key=1", 400, "key"),
-        ("policy=api&policy=b&limit=l", 400, "policy"),
-        ("policy=api&limit=l&attr.a=1&attr.a=2", 400, "attr.a"),
-        ("policy=api&limit=l&attr.=1", 400, "attr."),
-    ] {
+    for (query, status, field) in BROKEN {
         let answer = tester.get(&format!("/v1/keys?{query}")).await;
         assert_eq!(answer.status, status, "{query}: {}", answer.text);
         assert_eq!(answer.json()["field"], field, "{query}");
@@ -120,6 +118,46 @@ async fn a_counter_is_told_with_its_owner() {
         (gone.status.as_u16(), gone.header("retry-after")),
         (503, Some("1"))
     );
+}
+
+/// Queries for a counter that is none: status and field.
+const BROKEN: [(&str, u16, &str); 9] = [
+    ("policy=api", 400, "limit"),
+    ("policy=api&limit=per-key", 400, "attr.api_key"),
+    ("policy=api&limit=nope&attr.a=1", 404, "limit"),
+    ("policy=api&limit=free&attr.plan=pro", 404, "limit"),
+    ("policy=nope&limit=per-key&attr.api_key=1", 404, "policy"),
+    ("policy=api&limit=per-key&key=1", 400, "key"),
+    ("policy=api&policy=b&limit=l", 400, "policy"),
+    ("policy=api&limit=l&attr.a=1&attr.a=2", 400, "attr.a"),
+    ("policy=api&limit=l&attr.=1", 400, "attr."),
+];
+
+#[tokio::test]
+async fn a_counter_is_reset_without_a_word() {
+    let tester = Tester::new();
+    let path = "/v1/keys?policy=api&limit=per-key&attr.api_key=k%2F1&attr.plan=pro";
+    let answer = call(&tester, "DELETE", path).await;
+    assert_eq!((answer.status.as_u16(), answer.text.as_str()), (204, ""));
+    let resets = tester.operator.resets.lock().unwrap().clone();
+    let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+    let right = CounterQuery {
+        policy: "api".to_owned(),
+        limit: "per-key".to_owned(),
+        attributes: vec![pair("api_key", "k/1"), pair("plan", "pro")],
+    };
+    assert_eq!(resets, [right]);
+    for (query, status, field) in BROKEN {
+        let answer = call(&tester, "DELETE", &format!("/v1/keys?{query}")).await;
+        assert_eq!(answer.status, status, "{query}: {}", answer.text);
+        assert_eq!(answer.json()["field"], field, "{query}");
+    }
+    let gone = call(&tester, "DELETE", "/v1/keys?policy=api&limit=gone").await;
+    assert_eq!(
+        (gone.status.as_u16(), gone.header("retry-after")),
+        (503, Some("1"))
+    );
+    assert_eq!(tester.operator.resets.lock().unwrap().len(), 1);
 }
 
 /// The status of every call from there, with this token and this host.

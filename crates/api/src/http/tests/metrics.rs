@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tollgate_limit::DecidedBy;
+use tollgate_limit::{DecidedBy, Reason};
 
 use super::Tester;
 use crate::fakes::REFUSED;
@@ -121,6 +121,15 @@ async fn metrics_are_openmetrics_text() {
     assert_eq!(requests("check", "429"), Some(1.0));
     assert_eq!(requests("checks", "200"), Some(1.0));
     assert_eq!(requests("unknown", "404"), Some(2.0));
+    for reason in Reason::ALL {
+        let labels = [
+            ("policy", ""),
+            ("limit", "inline"),
+            ("reason", reason.as_str()),
+        ];
+        let refusals = value(&samples, "tollgate_limit_refusals_total", &labels);
+        assert_eq!(refusals, Some(0.0), "{reason:?}");
+    }
     assert_eq!(
         requests("metrics", "200"),
         None,
@@ -154,6 +163,32 @@ async fn metrics_are_openmetrics_text() {
         value(&samples, "tollgate_store_used_bytes", &[]),
         Some(640.0)
     );
+}
+
+#[tokio::test]
+async fn every_call_and_every_reason_has_its_series() {
+    let tester = Tester::new();
+    for (path, body) in [
+        ("/v1/reserve", "{}"),
+        ("/v1/settle", "{\"id\":\"x\",\"cost\":1}"),
+        ("/v1/refund", "{\"peek\":true}"),
+        ("/v1/report", ""),
+        ("/v1/acquire", "{}"),
+        ("/v1/release", "{\"permit_id\":\"x\"}"),
+    ] {
+        tester.post(path, body).await;
+    }
+    let samples = parse(&tester.get("/metrics").await.text);
+    let requests = |call, status| {
+        let labels = [("call", call), ("status", status)];
+        value(&samples, "tollgate_http_requests_total", &labels)
+    };
+    assert_eq!(requests("reserve", "200"), Some(1.0));
+    assert_eq!(requests("settle", "404"), Some(1.0));
+    assert_eq!(requests("refund", "400"), Some(1.0));
+    assert_eq!(requests("report", "400"), Some(1.0));
+    assert_eq!(requests("acquire", "200"), Some(1.0));
+    assert_eq!(requests("release", "404"), Some(1.0));
 }
 
 #[tokio::test]

@@ -50,7 +50,7 @@ impl Server {
     }
 
     /// Sends `bytes` and reads until the server closes.
-    async fn exchange(&self, bytes: &[u8]) -> String {
+    pub(super) async fn exchange(&self, bytes: &[u8]) -> String {
         let mut stream = self.connect().await;
         stream.write_all(bytes).await.unwrap();
         to_end(&mut stream).await

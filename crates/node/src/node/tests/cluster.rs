@@ -114,11 +114,7 @@ impl Cluster {
             clients: Clients::Off,
             timeouts: self.timeouts,
         };
-        let mut policies = Policies::new();
-        for spec in &self.limits {
-            let limit = Limit::new("default", spec.clone(), &HASH_KEY).unwrap();
-            policies.add("default", limit).unwrap();
-        }
+        let policies = policies(&self.limits);
         let surroundings = Surroundings {
             clock,
             socket,
@@ -186,6 +182,16 @@ impl Cluster {
     }
 }
 
+/// The default policy of these limits.
+pub(crate) fn policies(limits: &[LimitSpec]) -> Policies {
+    let mut policies = Policies::new();
+    for spec in limits {
+        let limit = Limit::new("default", spec.clone(), &HASH_KEY).unwrap();
+        policies.add("default", limit).unwrap();
+    }
+    policies
+}
+
 pub(crate) async fn check(node: &Arc<Node>, keys: &[(&str, &str)]) -> Decision {
     let mut attributes = Attributes::new();
     for (name, value) in keys {
@@ -204,7 +210,7 @@ pub(crate) async fn check(node: &Arc<Node>, keys: &[(&str, &str)]) -> Decision {
     checked.decision().await
 }
 
-fn key_of(limit: &Limit, attribute: &str, value: &str) -> KeyHash {
+pub(crate) fn key_of(limit: &Limit, attribute: &str, value: &str) -> KeyHash {
     let mut attributes = Attributes::new();
     attributes.insert(attribute, value).unwrap();
     limit.key_of(&attributes).unwrap().unwrap()

@@ -150,6 +150,33 @@ async fn inv_given_back_once_a_sequence_of_one_link_is_given_back_once() {
 }
 
 #[tokio::test]
+async fn inv_one_owner_an_amendment_for_the_key_of_another_is_refused_each_time() {
+    let cluster = Cluster::start(2, Vec::new()).await;
+    let owner = &cluster.nodes[1];
+    let theirs = key(owner, false);
+    let charge = |sequence, key| {
+        request(&Request::Amend(Amend {
+            sequence,
+            ask: PeerAsk::new(0, key, Cost::ONE),
+            change: Change::Charge,
+        }))
+    };
+    let placement = owner.view().placement.fingerprint();
+    let refused = Reply::NotOwner { placement };
+    let twice = [charge(0, theirs), charge(0, theirs)];
+    let replies = ask(&cluster, 99, &twice, 2).await;
+    assert!(replies.iter().all(|body| reply(body) == refused));
+    // What was refused is never done later, as if it were this node's by then.
+    let own = key(owner, true);
+    let replies = ask(&cluster, 99, &[charge(0, own), charge(1, own)], 2).await;
+    assert_eq!(
+        [reply(&replies[0]), reply(&replies[1])],
+        [refused, Reply::Done]
+    );
+    assert_eq!((used(owner, theirs), used(owner, own)), (0, 1));
+}
+
+#[tokio::test]
 async fn inv_late_counts_nothing_what_waited_through_a_pause_is_too_late() {
     let cluster = Cluster::start(2, vec![limit("user", 5, Fallback::LocalFull)]).await;
     let owner = &cluster.nodes[1];
