@@ -182,7 +182,7 @@ pub(crate) fn refund(
     let mut ring = RingMut::of(words);
     let mut left = cost.units();
     // An entry of which nothing is left makes place for the next.
-    while left > 0 && first < ring.view().length() {
+    for _ in first..ring.view().length() {
         left = left.saturating_sub(ring.take_from(first, left));
     }
     left < cost.units()
