@@ -13,6 +13,7 @@ use std::{
     },
 };
 
+use http::StatusCode;
 use tollgate_api::{
     Acted, Checked, Checker, ClusterView, CounterError, CounterQuery, CounterView, HeaderFamilies,
     MemberView, MetricsSnapshot, Operator, Readiness, Switches,
@@ -26,9 +27,6 @@ use tracing::{error, info};
 
 use self::policies::InForce;
 use crate::config::{ConfigError, PolicyFile, Settings};
-
-/// The status of a refusal through a proxy.
-const DENY_STATUS: u16 = 429;
 
 /// A running node, and what the edges need beside it.
 #[derive(Debug)]
@@ -130,8 +128,8 @@ impl Checker for Edge {
         self.node.policies()
     }
 
-    fn deny_status(&self, _policy: &str) -> u16 {
-        DENY_STATUS
+    fn deny_status(&self, policy: &str) -> StatusCode {
+        self.policies.settings_of(policy).deny_status
     }
 
     fn headers(&self, policy: &str) -> HeaderFamilies {

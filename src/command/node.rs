@@ -123,6 +123,8 @@ async fn run_node(plan: Plan, data: DataDir, until_stdin_ends: bool) -> Result<E
     let _watch = PolicyWatch::start(plan.file.policies_path, digest, Arc::clone(&edge))?;
     let config = HttpConfig {
         token: plan.file.http.token,
+        trusted_proxies: plan.file.http.trusted_proxies,
+        max_wait: plan.file.http.max_wait,
         ..HttpConfig::default()
     };
     let http = Arc::new(Http::new(config, Arc::clone(&edge), Arc::clone(&edge)));

@@ -19,6 +19,7 @@ mod death;
 mod dev;
 mod exact;
 mod harness;
+mod nginx;
 mod owner;
 mod policy_file;
 mod pressure;

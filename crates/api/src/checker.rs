@@ -4,6 +4,7 @@
 
 use std::{fmt, pin::Pin, sync::Arc};
 
+use http::StatusCode;
 use tollgate_limit::{
     Action, ActionError, AmendedLimit, CheckError, Decision, HashKey, Limit, LimitSpec, Nanos,
     Policies, Question, Receipt,
@@ -68,7 +69,7 @@ pub trait Checker: Send + Sync + 'static {
     fn policies(&self) -> Arc<Policies>;
 
     /// The status that a proxy is answered with for a refused request of a policy, 400 to 599.
-    fn deny_status(&self, policy: &str) -> u16;
+    fn deny_status(&self, policy: &str) -> StatusCode;
 
     /// The header families that answers of a policy carry; of the empty name, those of inline limits.
     fn headers(&self, policy: &str) -> HeaderFamilies;

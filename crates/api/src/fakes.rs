@@ -10,6 +10,7 @@ use std::{
     },
 };
 
+use http::StatusCode;
 use tokio::sync::Semaphore;
 use tollgate_limit::{
     Action, ActionError, AlgorithmSpec, AmendedLimit, Applied, AppliedLimits, Call, ChargedAt,
@@ -361,8 +362,12 @@ impl Checker for FakeChecker {
         Arc::clone(&self.policies)
     }
 
-    fn deny_status(&self, policy: &str) -> u16 {
-        if policy == "teapot" { 418 } else { 429 }
+    fn deny_status(&self, policy: &str) -> StatusCode {
+        if policy == "teapot" {
+            StatusCode::IM_A_TEAPOT
+        } else {
+            StatusCode::TOO_MANY_REQUESTS
+        }
     }
 
     fn headers(&self, _policy: &str) -> HeaderFamilies {

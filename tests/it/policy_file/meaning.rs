@@ -223,7 +223,7 @@ fn a_policy_has_its_settings_and_others_the_default() {
          headers = [\"draft-10\"]\ndeny_status = 403\n"
     ));
     let own = file.settings.of("default");
-    assert_eq!(own.headers, HeaderFamilies::NONE.with(Family::Draft10).unwrap());
+    assert_eq!(HeaderFamilies::NONE.with(Family::Draft10), Ok(own.headers));
     assert_eq!(own.deny_status, 403);
     let other = file.settings.of("api");
     assert_eq!(other.headers, HeaderFamilies::default());

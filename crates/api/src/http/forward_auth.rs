@@ -55,10 +55,8 @@ async fn decide<C: Checker>(
     target: &Target<'_>,
     original: &Original<'_>,
 ) -> Result<Response<Whole>, Problem> {
-    let denied = target.deny_status.unwrap_or_else(|| {
-        let of_policy = StatusCode::from_u16(checker.deny_status(target.policy));
-        of_policy.unwrap_or(StatusCode::TOO_MANY_REQUESTS)
-    });
+    let of_policy = || checker.deny_status(target.policy);
+    let denied = target.deny_status.unwrap_or_else(of_policy);
     let families = checker.headers(target.policy);
     let now = checker.now();
     let decision = match put(checker, now, target, original) {

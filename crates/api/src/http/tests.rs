@@ -11,6 +11,7 @@ mod ids;
 mod inline;
 mod metrics;
 mod permits;
+mod proxies;
 mod shadow;
 mod sockets;
 mod versions;
