@@ -64,9 +64,9 @@ impl PolicyText {
         let source = &self.0;
         let raw: RawFile = source.parse().map_err(with_form)?;
         let mut policies = Policies::new();
-        let mut lines = HashMap::new();
+        let mut names = HashMap::new();
         for limit in raw.limit {
-            add_limit(source, limit, hash_key, &mut policies, &mut lines)?;
+            add_limit(source, limit, hash_key, &mut policies, &mut names)?;
         }
         let settings = Settings::compile(source, raw.policy, &policies)?;
         Ok(PolicyFile {
@@ -124,7 +124,7 @@ fn add_limit(
     raw: Spanned<RawLimit>,
     hash_key: &HashKey,
     policies: &mut Policies,
-    lines: &mut HashMap<(String, String), usize>,
+    names: &mut HashMap<(String, String), Range<usize>>,
 ) -> Result<(), ConfigError> {
     let table = raw.span();
     let raw = raw.into_inner();
@@ -141,14 +141,16 @@ fn add_limit(
         .map_err(|error| source.spec_mistake(places.place(&error.field), error))?;
     let at = places.place("name");
     policies.add(&policy, limit).map_err(|error| {
-        let first = lines.get(&(policy.clone(), name.clone())).copied();
+        let first = names.get(&(policy.clone(), name.clone()));
         let right = match (error, first) {
-            (PolicyError::NameTwice, Some(line)) => format!("the first is in line {line}"),
+            (PolicyError::NameTwice, Some(first)) => {
+                format!("the first is in line {}", source.line_of(first))
+            }
             (PolicyError::NameTwice | PolicyError::TooManyLimits, _) => String::new(),
         };
         source.mistake(at, "name", error.to_string(), right)
     })?;
-    lines.insert((policy, name), source.line_of(at));
+    names.insert((policy, name), at.clone());
     Ok(())
 }
 

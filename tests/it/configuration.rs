@@ -68,22 +68,27 @@ fn the_samples_are_valid() {
 
 #[test]
 fn the_limits_of_the_documentation_are_valid() {
-    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/configuration.md");
-    let page = fs::read_to_string(page).unwrap();
+    let file = limits_shown_in("docs/configuration.md");
+    assert!(file.policies.policy("login").is_some());
+    assert_eq!(file.settings.of("login").deny_status, 403);
+    let file = limits_shown_in("README.md");
+    for policy in ["api", "login", "jobs"] {
+        assert!(file.policies.policy(policy).is_some(), "{policy}");
+    }
+}
+
+/// The policy file that all examples of a page make together.
+fn limits_shown_in(page: &str) -> PolicyFile {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(page);
+    let page = fs::read_to_string(&path).unwrap();
     let blocks = page.split("```toml\n").skip(1);
     let blocks = blocks.filter_map(|rest| rest.split_once("```").map(|(block, _)| block));
     let mut limits = String::new();
     for block in blocks.filter(|block| block.starts_with("[[")) {
         limits.push_str(block);
     }
-    let parsed = PolicyFile::parse(
-        Path::new("configuration.md"),
-        &limits,
-        &HashKey::new([0; 16]),
-    );
-    let file = parsed.unwrap_or_else(|error| panic!("{error}"));
-    assert!(file.policies.policy("login").is_some(), "{limits}");
-    assert_eq!(file.settings.of("login").deny_status, 403);
+    let parsed = PolicyFile::parse(&path, &limits, &HashKey::new([0; 16]));
+    parsed.unwrap_or_else(|error| panic!("{error}"))
 }
 
 #[test]

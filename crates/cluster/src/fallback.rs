@@ -54,7 +54,9 @@ pub fn substitute_for(rule: &Rule, fallback: Fallback, members: usize) -> Substi
     }
 }
 
-/// The rule with its numbers divided by the members, at least 1 unless they are 0.
+/// The rule with its numbers divided by the members, at least 1 unless they are 0; so is what is open to
+/// the asker, and the rest of the share is set aside: a division of what is set aside could leave
+/// nothing open.
 fn fair_share(rule: &Rule, members: usize) -> Rule {
     let members = u64::try_from(members).unwrap_or(u64::MAX).max(1);
     let part = |number: u64| {
@@ -91,7 +93,9 @@ fn fair_share(rule: &Rule, members: usize) -> Rule {
     };
     Rule {
         algorithm,
-        set_aside: rule.set_aside.checked_div(members).unwrap_or(0),
+        set_aside: algorithm
+            .capacity()
+            .saturating_sub(part(rule.open_capacity())),
         ..*rule
     }
 }

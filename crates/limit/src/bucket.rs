@@ -5,6 +5,10 @@
 //! cell rate algorithm, ITU-T I.371). Pure functions on three borrowed words: the level in parts of
 //! `1 / window in nanoseconds` of a unit, as a number of 128 bits, and the limit seen last.
 //!
+//! Of two series of one key (DESIGN 4, Merging) the one is the level, and what the other was charged since it
+//! was last seen, the growth of its running total, is charged on top: levels that each drained at the whole
+//! rate must never be summed.
+//!
 //! Knows nothing of keys, tables or locks. Invariants: exact, since a unit is `window` parts and a
 //! nanosecond drains `limit` of them; the state is what was used: a changed limit drains from the last
 //! charge on, a lowered capacity clamps the level, a debt above the capacity stays one.

@@ -5,6 +5,9 @@
 //! instant `t` counts from `t` until just before `t + window`, so that no window of that length ever
 //! holds more than was admitted in it.
 //!
+//! Two series of one key (DESIGN 4, Merging) are the union of their entries: a number is of one boot, and
+//! entries of one instant without a number add up.
+//!
 //! Knows nothing of keys, tables or locks. Invariants: instants never fall; no entry in the ring
 //! costs nothing, so that what was given back takes no place; the sum is that of all entries; where the ring is full and cannot grow the two oldest entries become one that
 //! ends with the younger: towards refusing (P7).
@@ -179,7 +182,7 @@ pub(crate) fn refund(
     let mut ring = RingMut::of(words);
     let mut left = cost.units();
     // An entry of which nothing is left makes place for the next.
-    while left > 0 && first < ring.view().length() {
+    for _ in first..ring.view().length() {
         left = left.saturating_sub(ring.take_from(first, left));
     }
     left < cost.units()

@@ -4,6 +4,8 @@
 //! first of the next, both in Unix time, and what was used in it. Around an edge up to twice the limit
 //! is admitted: that is what a fixed window promises.
 //!
+//! Two series of one key (DESIGN 4, Merging) are summed where they are of one window, else the later stands.
+//!
 //! Knows nothing of keys, tables or locks, and reads no clock. Invariant: wall time is that of the start
 //! carried forward by the monotonic clock, so that a window never comes back.
 

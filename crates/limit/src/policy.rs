@@ -91,11 +91,11 @@ impl Policy {
         call: Call,
     ) -> Result<AppliedLimits, CheckError> {
         let mut applied = AppliedLimits::new();
-        let mut passed_by = false;
-        // First of all: what is exempt is not at fault by another limit either.
+        // Wherever it stands: what is exempt lacks nothing that another limit needs.
         if self.exemption(attributes).is_some() {
             return Ok(applied);
         }
+        let mut passed_by = false;
         for limit in self.limits.iter().filter(|limit| limit.matches(attributes)) {
             if call == Call::Check && limit.is_concurrency() {
                 passed_by = true;

@@ -6,6 +6,8 @@
 //! `s - slices + 1 ..= s` in full, and `s - slices` by its remaining part, rounded up
 //! (`OldestSlice::Weighted`), or in full (`OldestSlice::Full`).
 //!
+//! Two series of one key (DESIGN 4, Merging) are summed slice by slice.
+//!
 //! Knows nothing of keys, tables or locks. Invariants: a refusal and a peek write nothing (P4); the
 //! state is what was used, never what remains; use only falls while nothing is charged, so that the
 //! first instant at which a cost fits has a closed form within each slice; nothing overflows (rule

@@ -45,6 +45,13 @@ struct Told {
     ask: Ask,
 }
 
+impl Told {
+    fn is_failure(&self) -> bool {
+        let change = self.amendment.map(|amendment| amendment.change);
+        change == Some(Change::Failure)
+    }
+}
+
 impl Node {
     /// Does something with what a check charged. It is done even if the asker goes away.
     ///
@@ -56,13 +63,12 @@ impl Node {
         receipt: Receipt,
         action: Action,
     ) -> Result<Vec<AmendedLimit>, ActionError> {
-        let told = changes_of(&receipt, &action)?;
+        let mut told = changes_of(&receipt, &action)?;
         if told.is_empty() {
             return Ok(Vec::new());
         }
-        let is_local = told.iter().any(|told| told.at == ChargedAt::Local);
-        if is_local && receipt.id.boot != self.boot.0 {
-            return Err(ActionError::Unknown);
+        if receipt.id.boot != self.boot.0 {
+            leave_out_its_shares(&mut told)?;
         }
         let room = self.errands.reserve(told.len());
         let room = room.ok_or(ActionError::Unreachable)?;
@@ -160,6 +166,18 @@ impl Node {
     }
 }
 
+/// The receipt is another node's, or of another boot: what was charged to the local shares there can be
+/// changed there only. But failures are for the owner, too.
+fn leave_out_its_shares(told: &mut Changes) -> Result<(), ActionError> {
+    for told in told.iter_mut().filter(|told| told.at == ChargedAt::Local) {
+        if !told.is_failure() {
+            return Err(ActionError::Unknown);
+        }
+        told.at = ChargedAt::Owner;
+    }
+    Ok(())
+}
+
 /// What the counters are told.
 fn changes_of(receipt: &Receipt, action: &Action) -> Result<Changes, ActionError> {
     let mut told = Changes::new();
@@ -195,7 +213,8 @@ fn changes_of(receipt: &Receipt, action: &Action) -> Result<Changes, ActionError
         Action::Report(_) => "report on",
         Action::Release => "release",
     };
-    if told.is_empty() {
+    // A check that met no limit has nothing either, and whoever settles it need not know.
+    if told.is_empty() && !receipt.items.is_empty() {
         return Err(ActionError::Nothing { action: name });
     }
     Ok(told)

@@ -1,12 +1,12 @@
 //! The entry node's side: repeats amendments until they are acknowledged.
 //!
 //! What its owner cannot take any more comes out again, so that it can be sent to the next one: all but
-//! give-backs, which name a slice of the clock of the boot that charged.
+//! give-backs but of permits, which name a slice of the clock of the boot that charged.
 
 use std::collections::VecDeque;
 
 use thiserror::Error;
-use tollgate_limit::{Ask, Change, Nanos};
+use tollgate_limit::{Algorithm, Ask, Change, Nanos};
 use tollgate_wire::identity::BootId;
 
 use super::AMEND_WINDOW;
@@ -27,10 +27,13 @@ pub struct Amendment {
 }
 
 impl Amendment {
-    /// Whether it means something to another owner than the one that it was for.
+    /// Whether it means something to another owner than the one that it was for: a slice is one of its
+    /// clock, but a permit's number is nobody else's.
     const fn outlives_owner(&self) -> bool {
         match self.change {
-            Change::GiveBack { .. } => false,
+            Change::GiveBack { .. } => {
+                matches!(self.ask.rule.algorithm, Algorithm::Concurrency(_))
+            }
             Change::Refund | Change::Charge | Change::Failure | Change::Reset => true,
         }
     }
@@ -118,13 +121,13 @@ impl AmendQueue {
         self.owner
     }
 
-    /// A counter must be changed; that is due at once, and until a window from now, when what it is about
+    /// A counter must be changed; that is due at once, and for [`Amendment::life`] from now, when what it is about
     /// has left the counter anyway. Gives its sequence number.
     ///
     /// # Errors
     /// [`QueueFull`].
     pub fn push(&mut self, now: Nanos, amendment: Amendment) -> Result<u64, QueueFull> {
-        let expires = now.saturating_add(amendment.ask.rule.window().span());
+        let expires = now.saturating_add(amendment.life());
         self.push_until(expires, amendment)
     }
 
@@ -231,7 +234,8 @@ impl AmendQueue {
 #[cfg(test)]
 mod tests {
     use tollgate_limit::{
-        Algorithm, Ask, Change, Cost, KeyHash, Nanos, OldestSlice, Rule, SlidingWindow, Window,
+        Algorithm, Ask, Change, Concurrency, Cost, KeyHash, Nanos, OldestSlice, Rule,
+        SlidingWindow, Window,
     };
     use tollgate_wire::identity::BootId;
 
@@ -349,7 +353,14 @@ mod tests {
         let charge = amendment(Change::Charge);
         queue.push(at(0), give_back(1)).unwrap();
         queue.push(at(0), charge).unwrap();
+        let mut release = give_back(9);
+        release.ask.rule.algorithm = Algorithm::Concurrency(Concurrency {
+            limit: 5,
+            ttl: Window::new(at(1_000)).unwrap(),
+        });
+        queue.push(at(0), release).unwrap();
         assert_eq!(queue.take_back(0), None);
+        assert_eq!(queue.take_back(2).unwrap().amendment, release);
         let returned = queue.take_back(1).unwrap();
         assert_eq!((returned.amendment, returned.expires), (charge, at(1_000)));
         assert_eq!(queue.take_back(1), None, "once");

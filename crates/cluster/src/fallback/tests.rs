@@ -1,7 +1,10 @@
 //! Tests of the fallback and of the last answers.
 
+use proptest::prelude::*;
 use tollgate_limit::{
-    Fallback, KeyHash, Nanos, OldestSlice, Outcome, Reason, Rule, SlidingWindow, Window,
+    Algorithm, Alignment, Ban, CalendarUnit, Concurrency, Enforcement, Fallback, FixedWindow,
+    KeyHash, LeakyBucket, Nanos, OldestSlice, Outcome, Reason, Rule, SlidingLog, SlidingWindow,
+    TokenBucket, Window, Zone,
 };
 
 use super::{LastAnswers, MAX_LAST_ANSWERS, Substitute, UNDECIDED_RETRY_AFTER, substitute_for};
@@ -15,12 +18,71 @@ fn window(millis: u64) -> Window {
 }
 
 fn rule(limit: u64) -> Rule {
-    Rule::SlidingWindow(SlidingWindow {
+    Rule::new(Algorithm::SlidingWindow(SlidingWindow {
         limit,
         window: window(60_000),
         slices: 10,
         oldest: OldestSlice::Full,
+    }))
+}
+
+fn token_bucket(limit: u64, burst: u64) -> Algorithm {
+    Algorithm::TokenBucket(TokenBucket {
+        limit,
+        window: window(60_000),
+        burst,
     })
+}
+
+fn leaky_bucket(limit: u64, queue: u64) -> Algorithm {
+    Algorithm::LeakyBucket(LeakyBucket {
+        limit,
+        window: window(60_000),
+        queue,
+    })
+}
+
+/// An algorithm of each kind, of this limit and of this burst or of a queue of one less.
+fn algorithms(limit: u64, most: u64) -> [Algorithm; 7] {
+    let minute = window(60_000);
+    let alignments = [
+        Alignment::Epoch(minute),
+        Alignment::Calendar(CalendarUnit::Day, Zone::utc()),
+    ];
+    let [epoch, calendar] =
+        alignments.map(|alignment| Algorithm::FixedWindow(FixedWindow { limit, alignment }));
+    [
+        rule(limit).algorithm,
+        Algorithm::SlidingLog(SlidingLog {
+            limit,
+            window: minute,
+        }),
+        epoch,
+        calendar,
+        token_bucket(limit, if limit == 0 { 0 } else { most.max(1) }),
+        leaky_bucket(limit, most.saturating_sub(1)),
+        Algorithm::Concurrency(Concurrency { limit, ttl: minute }),
+    ]
+}
+
+#[track_caller]
+fn fair(rule: Rule, members: usize) -> Rule {
+    match substitute_for(&rule, Fallback::LocalFair, members) {
+        Substitute::Decide(share) => share,
+        Substitute::Say(verdict) => panic!("{verdict:?}"),
+    }
+}
+
+/// Units for each window.
+const fn rate(algorithm: &Algorithm) -> u64 {
+    match algorithm {
+        Algorithm::SlidingWindow(rule) => rule.limit,
+        Algorithm::SlidingLog(rule) => rule.limit,
+        Algorithm::FixedWindow(rule) => rule.limit,
+        Algorithm::TokenBucket(rule) => rule.limit,
+        Algorithm::LeakyBucket(rule) => rule.limit,
+        Algorithm::Concurrency(rule) => rule.limit,
+    }
 }
 
 fn key(number: usize) -> KeyHash {
@@ -56,13 +118,112 @@ fn fair_divides_the_limit_alone_and_never_makes_a_block() {
 }
 
 #[test]
+fn fair_divides_the_numbers_of_every_algorithm() {
+    for algorithm in algorithms(12, 24) {
+        let share = fair(Rule::new(algorithm), 4);
+        let [expected] = algorithms(3, 6)
+            .into_iter()
+            .filter(|share| {
+                share.name() == algorithm.name() && share.window() == algorithm.window()
+            })
+            .collect::<Vec<_>>()[..]
+        else {
+            panic!("one of each kind")
+        };
+        assert_eq!(share, Rule::new(expected));
+    }
+    let share = |algorithm, members| fair(Rule::new(algorithm), members).algorithm;
+    assert_eq!(share(token_bucket(10, 1), 3), token_bucket(3, 1));
+    assert_eq!(share(token_bucket(1, 9), 3), token_bucket(1, 3));
+    assert_eq!(share(token_bucket(0, 0), 3), token_bucket(0, 0));
+    assert_eq!(share(leaky_bucket(10, 0), 3), leaky_bucket(3, 0));
+    assert_eq!(share(leaky_bucket(10, 8), 3), leaky_bucket(3, 2));
+    assert_eq!(share(leaky_bucket(0, 8), 3), leaky_bucket(0, 0));
+}
+
+/// What is set aside stays so in proportion, and never is all where it was not.
+#[test]
+fn fair_keeps_what_is_open() {
+    let share = |limit, set_aside, members| {
+        let share = fair(
+            Rule {
+                set_aside,
+                ..rule(limit)
+            },
+            members,
+        );
+        (share.capacity(), share.set_aside)
+    };
+    assert_eq!(share(100, 20, 4), (25, 5));
+    assert_eq!(share(100, 0, 4), (25, 0));
+    assert_eq!(
+        share(10, 9, 3),
+        (3, 2),
+        "one of ten is open, and one of three"
+    );
+    assert_eq!(share(10, 8, 3), (3, 2));
+    assert_eq!(share(2, 1, 3), (1, 0));
+    assert_eq!(share(10, 10, 3), (3, 3), "all of it is set aside");
+    assert_eq!(share(0, 0, 3), (0, 0));
+}
+
+#[test]
+fn fair_keeps_the_other_terms() {
+    let terms = Rule {
+        enforcement: Enforcement::Shadow,
+        ban: Some(Ban {
+            length: at(1_000),
+            escalation: 2_000,
+            longest: at(9_000),
+        }),
+        ..rule(10)
+    };
+    let share = fair(terms, 5);
+    assert_eq!(
+        share,
+        Rule {
+            algorithm: rule(2).algorithm,
+            ..terms
+        }
+    );
+}
+
+proptest! {
+    /// The shares of all members never sum to more than the whole, unless that is below their number:
+    /// then each is of one unit. Of what is open the same.
+    #[test]
+    fn shares_are_parts(
+        limit in prop_oneof![0_u64..200, 0..=10_000_u64],
+        most in 0_u64..200,
+        part in any::<u64>(),
+        members in 0_usize..40,
+    ) {
+        let count = u64::try_from(members).unwrap().max(1);
+        let is_part = |share: u64, whole: u64| {
+            let fits = share * count <= whole || (share == 1 && whole < count);
+            fits && (share == 0) == (whole == 0) && (share + 1) * count > whole
+        };
+        for algorithm in algorithms(limit, most) {
+            let set_aside = part % (algorithm.capacity() + 1);
+            let whole = Rule { set_aside, ..Rule::new(algorithm) };
+            let share = fair(whole, members);
+            prop_assert!(is_part(share.capacity(), whole.capacity()), "{share:?}");
+            prop_assert!(is_part(rate(&share.algorithm), rate(&algorithm)), "{share:?}");
+            prop_assert!(is_part(share.open_capacity(), whole.open_capacity()), "{share:?}");
+            prop_assert!(share.set_aside <= share.capacity());
+            prop_assert_eq!(share.window(), whole.window());
+        }
+    }
+}
+
+#[test]
 fn allow_and_deny_are_said_without_a_counter() {
     let said = |fallback| match substitute_for(&rule(10), fallback, 3) {
         Substitute::Say(verdict) => verdict,
         Substitute::Decide(rule) => panic!("{rule:?} must not decide"),
     };
     assert!(said(Fallback::Allow).is_allowed());
-    assert!(said(Fallback::Allow).remaining <= 10);
+    assert_eq!(said(Fallback::Allow).remaining, 10);
     let deny = said(Fallback::Deny);
     assert_eq!(deny.outcome, Outcome::Refuse(Reason::Undecided));
     assert_eq!(deny.retry_after, Some(UNDECIDED_RETRY_AFTER));
@@ -88,6 +249,23 @@ fn the_last_answer_holds_for_a_window() {
     assert_eq!(answers.len(), 1);
     answers.sweep(at(1_500));
     assert!(answers.is_empty());
+}
+
+#[test]
+fn an_answer_can_be_forgotten() {
+    let answers = LastAnswers::new();
+    answers.record(at(0), key(1), 7, window(1_000));
+    answers.record(at(0), key(2), 9, window(1_000));
+    answers.forget(key(1));
+    answers.forget(key(1));
+    answers.forget(key(3));
+    assert_eq!(answers.used(at(1), key(1)), None);
+    assert_eq!(answers.used(at(1), key(2)), Some(9));
+    assert_eq!(answers.len(), 1);
+    // There is room again, and an older answer is as good as none.
+    answers.record(at(0), key(1), 3, window(1_000));
+    assert_eq!(answers.used(at(1), key(1)), Some(3));
+    assert_eq!(answers.len(), 2);
 }
 
 #[test]

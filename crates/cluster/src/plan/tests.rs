@@ -4,8 +4,8 @@ use proptest::prelude::*;
 use std::sync::Arc;
 
 use tollgate_limit::{
-    AlgorithmSpec, Applied, AppliedLimits, Cost, Fallback, HashKey, KeyHash, Limit, LimitNumber,
-    LimitSpec, Mode, Nanos, NodeId,
+    AlgorithmSpec, Applied, AppliedLimits, Cost, HashKey, KeyHash, Limit, LimitNumber, LimitSpec,
+    Mode, Nanos, NodeId,
 };
 
 use super::Plan;
@@ -13,25 +13,25 @@ use crate::placement::Placement;
 
 /// A limit of 10 per minute.
 pub(crate) fn limit(name: &str) -> Arc<Limit> {
-    let spec = LimitSpec {
-        ..LimitSpec::new(
-            name,
-            LimitNumber::One(10),
-            AlgorithmSpec::SlidingWindow {
-                window: Nanos::from_millis(60_000),
-                slices: 10,
-                hard: false,
-            },
-        )
+    let algorithm = AlgorithmSpec::SlidingWindow {
+        window: Nanos::from_millis(60_000),
+        slices: 10,
+        hard: false,
     };
+    let spec = LimitSpec::new(name, LimitNumber::One(10), algorithm);
     Arc::new(Limit::new("api", spec, &HashKey::new([0; 16])).unwrap())
 }
 
-/// Limits with keys in these slots.
+/// Limits with keys in these slots, of a cost of one each.
 pub(crate) fn applied_in(slots: &[u16]) -> AppliedLimits {
-    let applied = slots.iter().enumerate().map(|(number, slot)| Applied {
-        limit: limit(&format!("l{number}")),
-        key: KeyHash::from_halves(u64::from(*slot) << 48, 0),
+    let applied = slots.iter().enumerate().map(|(number, slot)| {
+        let limit = limit(&format!("l{number}"));
+        Applied {
+            key: KeyHash::from_halves(u64::from(*slot) << 48, 0),
+            rule: *limit.usual_rule().unwrap(),
+            cost: Cost::ONE,
+            limit,
+        }
     });
     applied.collect()
 }
@@ -55,7 +55,7 @@ pub(crate) fn slot_of(placement: &Placement, owner: usize, from: u16) -> u16 {
 
 pub(crate) fn plan_at(applied: &AppliedLimits, placement: &Placement, own: usize) -> Plan {
     let own = placement.index_of(&node(own));
-    Plan::new(applied, Cost::ONE, Mode::Consume, placement, own)
+    Plan::new(applied, Mode::Consume, placement, own)
 }
 
 #[test]
@@ -71,7 +71,7 @@ fn limits_are_grouped_by_owner_in_their_order() {
     ]);
     let plan = plan_at(&applied, &placement, 0);
     assert_eq!(plan.local(), [1, 4]);
-    assert_eq!(plan.ownerless(), []);
+    assert!(plan.ownerless().is_empty());
     let remote: Vec<_> = plan
         .remote()
         .iter()

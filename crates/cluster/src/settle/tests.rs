@@ -2,10 +2,11 @@
 
 use proptest::prelude::*;
 use tollgate_limit::{
-    AppliedLimits, Cost, DecidedBy, Mode, Nanos, NodeId, Outcome, Reason, Verdict,
+    Applied, AppliedLimits, Charge, Cost, DecidedBy, Enforcement, Mode, Nanos, NodeId, Outcome,
+    Reason, Verdict,
 };
 
-use super::{Answer, Charge, GiveBackTo, Settled, Settlement, Step};
+use super::{Answer, GiveBackTo, Settled, Settlement, Step};
 use crate::plan::{
     Plan,
     tests::{applied_in, node, placement, plan_at, slot_of},
@@ -39,12 +40,24 @@ fn refuse(by: usize) -> Answer {
 }
 
 fn charge(applied: &AppliedLimits, limit: usize, slice: u64) -> Charge {
+    let Applied {
+        key, rule, cost, ..
+    } = applied[limit];
     Charge {
-        key: applied[limit].key,
-        rule: *applied[limit].limit.rule(),
-        cost: Cost::ONE,
+        key,
+        rule,
+        cost,
         slice,
     }
+}
+
+fn charged(settled: &Settled) -> Vec<u64> {
+    let limits = settled.limits.iter();
+    limits.map(|decision| decision.charged.units()).collect()
+}
+
+fn cost(units: u64) -> Cost {
+    Cost::new(units).unwrap()
 }
 
 fn names(settled: &Settled) -> Vec<&str> {
@@ -54,10 +67,10 @@ fn names(settled: &Settled) -> Vec<&str> {
 
 /// Five limits at node 0: two local, two at node 2, one at node 1, interleaved.
 fn five() -> (AppliedLimits, Plan) {
-    five_asked(Cost::ONE, Mode::Consume)
+    five_asked(Mode::Consume)
 }
 
-fn five_asked(cost: Cost, mode: Mode) -> (AppliedLimits, Plan) {
+fn five_asked(mode: Mode) -> (AppliedLimits, Plan) {
     let placement = placement(3);
     let slot = |owner, from| slot_of(&placement, owner, from);
     let slots = [
@@ -69,7 +82,7 @@ fn five_asked(cost: Cost, mode: Mode) -> (AppliedLimits, Plan) {
     ];
     let applied = applied_in(&slots);
     let own = placement.index_of(&node(0));
-    let plan = Plan::new(&applied, cost, mode, &placement, own);
+    let plan = Plan::new(&applied, mode, &placement, own);
     (applied, plan)
 }
 
@@ -78,24 +91,28 @@ fn one_limit_that_admits_is_listed_and_keeps_its_charge() {
     let placement = placement(1);
     let applied = applied_in(&[3]);
     let plan = plan_at(&applied, &placement, 0);
-    let mut settlement = Settlement::new(1);
+    let mut settlement = Settlement::new(&applied);
     settlement.record(Step::Owner, plan.local(), [allow(0, 4)]);
     assert!(!settlement.is_refused());
     assert!(!settlement.answers.spilled());
-    let settled = settlement.finish(&plan, &applied);
+    let settled = settlement.finish(Mode::Consume, &applied);
     assert_eq!(names(&settled), ["l0"]);
     assert_eq!(settled.limits[0].node, node(0));
+    assert_eq!(settled.limits[0].key, applied[0].key);
+    assert_eq!(settled.limits[0].rule, applied[0].rule);
+    assert_eq!(charged(&settled), [1]);
     assert_eq!(settled.give_back.len(), 0);
 }
 
 #[test]
 fn after_a_local_refusal_the_others_are_neither_asked_nor_listed() {
     let (applied, plan) = five();
-    let mut settlement = Settlement::new(applied.len());
+    let mut settlement = Settlement::new(&applied);
     settlement.record(Step::Owner, plan.local(), [allow(0, 4), refuse(0)]);
     assert!(settlement.is_refused());
-    let settled = settlement.finish(&plan, &applied);
+    let settled = settlement.finish(Mode::Consume, &applied);
     assert_eq!(names(&settled), ["l1", "l4"]);
+    assert_eq!(charged(&settled), [0, 0]);
     assert_eq!(
         settled.give_back.len(),
         0,
@@ -106,7 +123,7 @@ fn after_a_local_refusal_the_others_are_neither_asked_nor_listed() {
 #[test]
 fn a_refusal_gives_back_what_the_other_steps_charged() {
     let (applied, plan) = five();
-    let mut settlement = Settlement::new(applied.len());
+    let mut settlement = Settlement::new(&applied);
     settlement.record(Step::Owner, plan.local(), [allow(0, 11), allow(0, 14)]);
     assert!(!settlement.is_refused());
     let [at_two, at_one] = plan.remote() else {
@@ -114,8 +131,9 @@ fn a_refusal_gives_back_what_the_other_steps_charged() {
     };
     settlement.record(Step::Peer, &at_one.limits, [refuse(1)]);
     settlement.record(Step::Peer, &at_two.limits, [allow(2, 20), allow(2, 23)]);
-    let settled = settlement.finish(&plan, &applied);
+    let settled = settlement.finish(Mode::Consume, &applied);
     assert_eq!(names(&settled), ["l0", "l1", "l2", "l3", "l4"]);
+    assert_eq!(charged(&settled), [0; 5], "what goes back is not charged");
     let expected = [
         GiveBackTo::Peer(node(2), charge(&applied, 0, 20)),
         GiveBackTo::Owner(charge(&applied, 1, 11)),
@@ -131,39 +149,159 @@ fn a_local_fallback_gives_back_here_and_a_word_gives_nothing() {
     let [at_two, at_one] = plan.remote() else {
         panic!("two groups")
     };
-    let mut settlement = Settlement::new(applied.len());
+    let mut settlement = Settlement::new(&applied);
     settlement.record(Step::Nowhere, plan.local(), [allow(0, 0), allow(0, 0)]);
     settlement.record(Step::Peer, &at_one.limits, [refuse(1)]);
     settlement.record(Step::Fallback, &at_two.limits[..1], [allow(0, 5)]);
     settlement.record(Step::Nowhere, &at_two.limits[1..], [allow(0, 5)]);
-    let settled = settlement.finish(&plan, &applied);
+    let settled = settlement.finish(Mode::Consume, &applied);
     let expected = [GiveBackTo::Fallback(charge(&applied, 0, 5))];
     assert_eq!(settled.give_back.as_slice(), expected);
 }
 
 #[test]
-fn a_peek_gives_nothing_back() {
-    for (cost, mode) in [(Cost::ONE, Mode::Peek), (Cost::ZERO, Mode::Consume)] {
-        let (applied, peek) = five_asked(cost, mode);
-        let mut settlement = Settlement::new(applied.len());
+fn a_peek_charges_nothing_and_gives_nothing_back() {
+    for refusal in [false, true] {
+        let (applied, peek) = five_asked(Mode::Peek);
+        assert_eq!(peek.mode(), Mode::Peek);
+        let mut settlement = Settlement::new(&applied);
         settlement.record(Step::Owner, peek.local(), [allow(0, 1), allow(0, 1)]);
-        settlement.record(Step::Peer, &peek.remote()[1].limits, [refuse(1)]);
-        let settled = settlement.finish(&peek, &applied);
-        assert_eq!(settled.limits.len(), 3);
+        let said = if refusal { refuse(1) } else { allow(1, 1) };
+        settlement.record(Step::Peer, &peek.remote()[1].limits, [said]);
+        let settled = settlement.finish(peek.mode(), &applied);
+        assert_eq!(charged(&settled), [0; 3]);
         assert_eq!(settled.give_back.len(), 0);
     }
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+/// Rule 3: each limit has its own cost, and one of nothing charges nothing.
+#[test]
+fn each_limit_is_charged_its_own_cost() {
+    let (mut applied, plan) = five();
+    for (limit, units) in applied.iter_mut().zip([5, 0, 7, 1, 2]) {
+        limit.cost = cost(units);
+    }
+    let [at_two, at_one] = plan.remote() else {
+        panic!("two groups")
+    };
+    let settle = |said| {
+        let mut settlement = Settlement::new(&applied);
+        settlement.record(Step::Owner, plan.local(), [allow(0, 11), allow(0, 14)]);
+        settlement.record(Step::Peer, &at_two.limits, [allow(2, 20), allow(2, 23)]);
+        settlement.record(Step::Peer, &at_one.limits, [said]);
+        settlement.finish(Mode::Consume, &applied)
+    };
+    let admitted = settle(allow(1, 30));
+    assert_eq!(charged(&admitted), [5, 0, 7, 1, 2]);
+    assert_eq!(admitted.give_back.len(), 0);
+    let refused = settle(refuse(1));
+    assert_eq!(charged(&refused), [0; 5]);
+    let expected = [
+        GiveBackTo::Peer(node(2), charge(&applied, 0, 20)),
+        GiveBackTo::Peer(node(2), charge(&applied, 3, 23)),
+        GiveBackTo::Owner(charge(&applied, 4, 14)),
+    ];
+    assert_eq!(refused.give_back.as_slice(), expected);
+    assert_eq!(charge(&applied, 0, 20).cost, cost(5));
+}
 
-    /// INV-REFUSAL-KEEPS-NOTHING: what is charged after all give-backs is nothing if a limit refused,
-    /// everything otherwise.
+/// What is said by word or from memory is no charge that anything could be done with.
+#[test]
+fn what_no_counter_decided_is_not_charged() {
+    let (applied, plan) = five();
+    let mut settlement = Settlement::new(&applied);
+    settlement.record(Step::Nowhere, plan.local(), [allow(0, 0), allow(0, 0)]);
+    let two = &plan.remote()[0].limits;
+    settlement.record(Step::Fallback, two, [allow(0, 0), allow(0, 0)]);
+    let settled = settlement.finish(Mode::Consume, &applied);
+    assert_eq!(names(&settled), ["l0", "l1", "l3", "l4"]);
+    assert_eq!(charged(&settled), [1, 0, 1, 0]);
+}
+
+fn in_shadow(applied: &mut AppliedLimits, limits: &[usize]) {
+    for limit in limits {
+        applied[*limit].rule.enforcement = Enforcement::Shadow;
+    }
+}
+
+/// Rule 10: it refuses for itself alone, in its own step too.
+#[test]
+fn a_refusal_in_shadow_blocks_nobody_and_gives_nothing_back() {
+    let (mut applied, plan) = five();
+    in_shadow(&mut applied, &[1, 2]);
+    let [at_two, at_one] = plan.remote() else {
+        panic!("two groups")
+    };
+    let mut settlement = Settlement::new(&applied);
+    settlement.record(Step::Owner, plan.local(), [refuse(0), allow(0, 14)]);
+    assert!(!settlement.is_refused(), "the others must be asked");
+    settlement.record(Step::Peer, &at_two.limits, [allow(2, 20), allow(2, 23)]);
+    settlement.record(Step::Peer, &at_one.limits, [refuse(1)]);
+    assert!(!settlement.is_refused());
+    let settled = settlement.finish(Mode::Consume, &applied);
+    assert_eq!(names(&settled), ["l0", "l1", "l2", "l3", "l4"]);
+    assert_eq!(charged(&settled), [1, 0, 0, 1, 1]);
+    assert_eq!(settled.give_back.len(), 0);
+}
+
+/// A limit in shadow that was charged gives back as all others when one refuses that is enforced; one
+/// that refused has nothing to give.
+#[test]
+fn shadow_limits_give_back_what_they_charged() {
+    let (mut applied, plan) = five();
+    in_shadow(&mut applied, &[0, 1, 3, 4]);
+    let [at_two, at_one] = plan.remote() else {
+        panic!("two groups")
+    };
+    let mut settlement = Settlement::new(&applied);
+    settlement.record(Step::Owner, plan.local(), [refuse(0), allow(0, 14)]);
+    settlement.record(Step::Peer, &at_two.limits, [allow(2, 20), refuse(2)]);
+    settlement.record(Step::Peer, &at_one.limits, [refuse(1)]);
+    assert!(settlement.is_refused());
+    let settled = settlement.finish(Mode::Consume, &applied);
+    let expected = [
+        GiveBackTo::Peer(node(2), charge(&applied, 0, 20)),
+        GiveBackTo::Owner(charge(&applied, 4, 14)),
+    ];
+    assert_eq!(settled.give_back.as_slice(), expected);
+    assert_eq!(charged(&settled), [0; 5]);
+}
+
+/// A step with an enforced refusal charged nothing, its limits in shadow neither.
+#[test]
+fn a_step_that_refuses_charged_nothing_in_shadow_either() {
+    let (mut applied, plan) = five();
+    in_shadow(&mut applied, &[1]);
+    let mut settlement = Settlement::new(&applied);
+    settlement.record(Step::Owner, plan.local(), [allow(0, 4), refuse(0)]);
+    assert!(settlement.is_refused());
+    let settled = settlement.finish(Mode::Consume, &applied);
+    assert_eq!(settled.give_back.len(), 0);
+    assert_eq!(charged(&settled), [0, 0]);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(256))]
+
+    /// INV-REFUSAL-KEEPS-NOTHING: what is charged after all give-backs is nothing if an enforced limit
+    /// refused, else the cost of each limit that admitted.
     #[test]
-    fn all_or_nothing(refusals in prop::collection::vec(any::<bool>(), 5)) {
-        let (applied, plan) = five();
-        let mut settlement = Settlement::new(applied.len());
-        let mut charged = 0;
+    fn all_or_nothing(
+        refusals in prop::collection::vec(any::<bool>(), 5),
+        shadows in prop::collection::vec(any::<bool>(), 5),
+        costs in prop::collection::vec(0_u64..4, 5),
+    ) {
+        let (mut applied, plan) = five();
+        for (limit, applied) in applied.iter_mut().enumerate() {
+            applied.cost = cost(costs[limit]);
+            if shadows[limit] {
+                applied.rule.enforcement = Enforcement::Shadow;
+            }
+        }
+        let holds = |limit: &usize| refusals[*limit] && !shadows[*limit];
+        let mut settlement = Settlement::new(&applied);
+        // What the counters hold, by limit.
+        let mut held = [0_u64; 5];
         let mut refused = false;
         let mut steps = vec![(Step::Owner, plan.local())];
         steps.extend(plan.remote().iter().map(|group| (Step::Peer, group.limits.as_slice())));
@@ -176,12 +314,27 @@ proptest! {
                 false => allow(1, 0),
             });
             settlement.record(step, limits, answers);
-            let step_refuses = limits.iter().any(|limit| refusals[*limit]);
-            charged += if step_refuses { 0 } else { limits.len() };
+            let step_refuses = limits.iter().any(holds);
+            for limit in limits {
+                if !step_refuses && !refusals[*limit] {
+                    held[*limit] = costs[*limit];
+                }
+            }
             refused |= step_refuses;
         }
         prop_assert_eq!(settlement.is_refused(), refused);
-        let settled = settlement.finish(&plan, &applied);
-        prop_assert_eq!(settled.give_back.len(), if refused { charged } else { 0 });
+        let settled = settlement.finish(Mode::Consume, &applied);
+        for back in &settled.give_back {
+            let (GiveBackTo::Owner(back) | GiveBackTo::Fallback(back) | GiveBackTo::Peer(_, back)) =
+                back;
+            let limit = applied.iter().position(|applied| applied.key == back.key).unwrap();
+            prop_assert_eq!(held[limit], back.cost.units(), "it was charged, and goes back once");
+            held[limit] = 0;
+        }
+        if refused {
+            prop_assert_eq!(held, [0; 5]);
+        }
+        let told: u64 = charged(&settled).iter().sum();
+        prop_assert_eq!(told, held.iter().sum::<u64>(), "the answer tells what is held");
     }
 }

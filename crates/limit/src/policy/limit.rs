@@ -5,6 +5,7 @@
 
 mod address;
 mod compile;
+mod prefix;
 mod tiers;
 
 use std::{borrow::Cow, sync::Arc};
@@ -16,7 +17,7 @@ use crate::{
     key::{HashKey, KeyHash, KeyHasher},
     policy::{Pattern, Tally},
     question::CheckError,
-    rule::{Algorithm, Alignment, Rule},
+    rule::{Algorithm, Rule},
     spec::{CostSource, Counted, Fallback, LimitSpec, SpecError},
     units::Cost,
 };
@@ -108,7 +109,7 @@ impl Limit {
         compile::check_name("name", &spec.name)?;
         compile::check_key(&spec.key)?;
         let tiers = compile::tiers_of(&spec)?;
-        let mut prefix = prefix_of(policy, kind, &spec.name, &tiers, hash_key);
+        let mut prefix = prefix::prefix_of(policy, kind, &spec.name, &tiers, hash_key);
         if let Some(first) = spec.key.first() {
             prefix.part(first.as_bytes());
         }
@@ -350,45 +351,6 @@ impl Limit {
             Kind::Inline => Err(CheckError::EmptyKey {
                 attribute: attribute.to_owned(),
             }),
-        }
-    }
-}
-
-fn prefix_of(policy: &str, kind: Kind, name: &str, tiers: &Tiers, hash_key: &HashKey) -> KeyHasher {
-    let kind: &[u8] = match kind {
-        Kind::Configured | Kind::Required => b"configured",
-        Kind::Inline => b"inline",
-    };
-    let mut hasher = KeyHasher::new(hash_key);
-    hasher.part(kind);
-    hasher.part(policy.as_bytes());
-    hasher.part(name.as_bytes());
-    // All tiers have the same algorithm and window.
-    if let Some(rules) = tiers.usual() {
-        add_algorithm(&mut hasher, &rules.named.algorithm);
-    }
-    hasher
-}
-
-fn add_algorithm(hasher: &mut KeyHasher, algorithm: &Algorithm) {
-    hasher.part(algorithm.name().as_bytes());
-    match algorithm {
-        Algorithm::SlidingWindow(rule) => {
-            hasher.part(&rule.window.span().as_nanos().to_le_bytes());
-            hasher.part(&[rule.slices]);
-        }
-        Algorithm::FixedWindow(rule) => match rule.alignment {
-            Alignment::Epoch(window) => hasher.part(&window.span().as_nanos().to_le_bytes()),
-            Alignment::Calendar(unit, zone) => {
-                hasher.part(unit.name().as_bytes());
-                hasher.part(zone.name().as_bytes());
-            }
-        },
-        Algorithm::SlidingLog(_)
-        | Algorithm::TokenBucket(_)
-        | Algorithm::LeakyBucket(_)
-        | Algorithm::Concurrency(_) => {
-            hasher.part(&algorithm.window().span().as_nanos().to_le_bytes());
         }
     }
 }

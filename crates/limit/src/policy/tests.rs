@@ -1,5 +1,9 @@
 //! Tests of policies: which limits apply to a check.
 
+mod any_specs;
+mod applying;
+mod wrong_specs;
+
 use super::{Limit, MAX_LIMITS_PER_POLICY, Policies, PolicyError};
 use crate::{
     attributes::Attributes,

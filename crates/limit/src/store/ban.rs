@@ -2,7 +2,8 @@
 //!
 //! Three words: until when on the monotonic clock, the level, and the time after which the level falls.
 //! A ban of level n lasts `length · escalation^n`, at most `longest`; the level rises by one with each
-//! ban and falls by one for each `longest` that passes without one. Knows nothing of keys or failures.
+//! ban and falls by one for each `longest` that passes without one. Of two series of one key (DESIGN 4,
+//! Merging) the later end and the higher level stand. Knows nothing of keys or failures.
 
 use super::cell::Standing;
 use crate::{rule::Ban, units::Nanos};

@@ -144,7 +144,7 @@ impl Shard {
         }
         let identity = Identity::of(&rule.algorithm, Part::Ban);
         if self.find(key, identity).is_none() {
-            self.insert(now, (key, identity), rule.capacity(), ban::WORDS);
+            self.insert(now, (key, identity), (rule.capacity(), now), ban::WORDS);
         }
         if let Some(cell) = self.find_mut(key, identity) {
             cell::change(cell, rule, |held| {
@@ -242,14 +242,15 @@ impl Shard {
         entries::move_to(held.words, &mut copy);
         let (seen, latest) = (held.seen, held.latest);
         self.remove_one(key, identity);
-        let cell = self.insert(latest, (key, identity), seen, words);
+        let cell = self.insert(at.now, (key, identity), (seen, latest), words);
         if let Some(own) = cell.get_mut(cell::HEADER_WORDS..) {
             entries::move_to(&copy, own);
         }
     }
 
     fn insert_counter(&mut self, now: Nanos, cell: (KeyHash, Identity), rule: &Rule) -> &mut [u64] {
-        self.insert(now, cell, rule.capacity(), counter::words(&rule.algorithm))
+        let words = counter::words(&rule.algorithm);
+        self.insert(now, cell, (rule.capacity(), now), words)
     }
 
     fn held_or_untouched(&self, at: Moment, ask: &Ask) -> Held<'_> {

@@ -130,12 +130,13 @@ impl Shard {
         self.index.trim(|handle| hash_of(arenas, handle));
     }
 
-    /// Adds a cell that is not there yet, with so many words of its own, all zero.
+    /// Adds a cell that is not there yet, with so many words of its own, all zero: what is known of it is
+    /// the capacity it saw and its last charge.
     pub(super) fn insert(
         &mut self,
         now: Nanos,
         (key, identity): (KeyHash, Identity),
-        capacity: u64,
+        (capacity, latest): (u64, Nanos),
         own_words: usize,
     ) -> &mut [u64] {
         let words = cell::length(own_words);
@@ -155,7 +156,7 @@ impl Shard {
         };
         let index = arena.push(affordable);
         if let Some(cell) = arena.cell_mut(index) {
-            cell::start(cell, key, identity, (capacity, now));
+            cell::start(cell, key, identity, (capacity, latest));
         }
         let arenas = &self.arenas;
         let handle = Handle::new(at, index);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures_util::future::join_all;
 use tollgate_cluster::{Amendment, Returned};
-use tollgate_limit::{AmendedLimit, Ask, Change, ChargedAt, Nanos, NodeId, Verdict};
+use tollgate_limit::{AmendedLimit, Ask, ChargedAt, Nanos, NodeId, Verdict};
 
 use super::{Changes, Told};
 use crate::{
@@ -28,9 +28,11 @@ pub(super) struct Telling {
 
 impl Telling {
     fn new(now: Nanos, ask: Ask, amendment: Option<Amendment>) -> Self {
-        // When its window has passed, what a change is about has left the counter.
-        let expires = now.saturating_add(ask.rule.window().span());
-        let change = amendment.map(|amendment| Returned { amendment, expires });
+        let change = amendment.map(|amendment| Returned {
+            amendment,
+            // Then what the change is about has left the counter.
+            expires: now.saturating_add(amendment.life()),
+        });
         Self { ask, change }
     }
 }
@@ -55,6 +57,8 @@ impl Node {
         told: Told,
         room: Option<Room>,
     ) -> AmendedLimit {
+        // A failure counts wherever the check was decided: the owner bans.
+        let is_for_owner = told.at == ChargedAt::Owner || told.is_failure();
         let Told {
             limit,
             at,
@@ -66,9 +70,7 @@ impl Node {
         {
             self.shares.amend(when.now, amendment);
         }
-        // A failure counts wherever the check was decided: the owner bans.
-        let failed = amendment.is_some_and(|amendment| amendment.change == Change::Failure);
-        let said = if at == ChargedAt::Owner || failed {
+        let said = if is_for_owner {
             let telling = Telling::new(when.now, ask, amendment);
             self.tell(when, telling, room).await.ok()
         } else {

@@ -98,7 +98,7 @@ impl Link {
     /// Gives a charge back to the peer, sent again until it is acknowledged or its window has passed. If
     /// too much is outstanding the charge stays: the error is to refuse.
     pub(crate) fn give_back(&self, now: Nanos, amendment: Amendment) {
-        let expires = now.saturating_add(amendment.ask.rule.window().span());
+        let expires = now.saturating_add(amendment.life());
         if self.amend_until(now, expires, amendment).is_none() {
             warn!(peer = %self.peer, "a charge stays: too much is outstanding");
         }

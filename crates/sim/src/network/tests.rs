@@ -223,5 +223,5 @@ fn an_unplugged_socket_neither_sends_nor_receives() {
 #[test]
 fn a_scenario_that_waits_for_ever_is_ended() {
     let run = Simulation::run(4, async |_simulation| std::future::pending::<()>().await);
-    assert!(matches!(run, Err(crate::RunError::Stuck { seed: 4 })));
+    assert!(matches!(run, Err(crate::RunError::Stuck { seed: 4, .. })));
 }

@@ -347,17 +347,20 @@ fn a_failure_reported_of_a_check_decided_without_its_owner_bans_at_the_owner() {
             longest: None,
         }),
         fallback: Fallback::LocalFull,
-        ..limit("user", 1, window(HOUR))
+        ..limit("user", 2, window(HOUR))
     };
     run(48, &[banned], async |simulation, cluster| {
         let entry = &cluster.nodes[ENTRY];
         let user = cluster.value_at(OWNER, "user", 0);
         let values = &[("user", &*user)];
         Cut::Both.strike(simulation, cluster);
-        let guess = ask(entry, values, 1).await;
-        assert!(guess.is_allowed() && guess.is_degraded());
-        let failure = Action::Report(Ending::Failure);
-        act(entry, &receipt(entry, &guess), failure).await.unwrap();
+        for reporter in [entry, &cluster.nodes[OTHER]] {
+            let guess = ask(entry, values, 1).await;
+            assert!(guess.is_allowed() && guess.is_degraded());
+            let guess = receipt(entry, &guess);
+            let failure = Action::Report(Ending::Failure);
+            act(reporter, &guess, failure).await.unwrap();
+        }
         simulation.network().heal_all();
         cluster.settle().await;
         sleep(Duration::from_secs(1)).await;

@@ -204,6 +204,9 @@ async fn what_a_node_counts_for_and_of_its_peers_is_told() {
         (("tollgate_owner_refunds_total", vec![]), 15.0),
         (("tollgate_fallback_keys", vec![]), 16.0),
         (("tollgate_node_pauses_total", vec![]), 17.0),
+        (("tollgate_policies_reloads_total", vec![]), 18.0),
+        (("tollgate_policies_reload_failures_total", vec![]), 19.0),
+        (("tollgate_policies_rejected", vec![]), 1.0),
         (peer("tollgate_peer_breaker_openings_total"), 4.0),
         (peer("tollgate_peer_connects_total"), 5.0),
     ] {

@@ -2,6 +2,8 @@
 //!
 //! Knows nothing of keys or checks. Each fault names the field as people write it.
 
+use std::collections::HashSet;
+
 use super::{
     MAX_KEY_ATTRIBUTES,
     tiers::{Rules, Tiers},
@@ -57,6 +59,11 @@ pub(super) fn tiers_of(spec: &LimitSpec) -> Result<Tiers, SpecError> {
             }
             if values.len() > MAX_VALUES {
                 return Err(error("limit.values", "too many values", "at most 1024"));
+            }
+            let mut known = HashSet::new();
+            if let Some((twice, _)) = values.iter().find(|(value, _)| !known.insert(value)) {
+                let wrong = format!("{twice:?} stands twice");
+                return Err(error("limit.values", wrong, "each value once"));
             }
             let mut tiers = Vec::with_capacity(values.len());
             for (value, number) in values {

@@ -1,5 +1,8 @@
 //! One shard under pressure: its table, its bytes, and who goes first (P7).
 
+mod kinds;
+mod rings;
+
 use std::collections::HashMap;
 
 use proptest::prelude::*;

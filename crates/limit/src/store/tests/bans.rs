@@ -42,6 +42,7 @@ fn fail(store: &Store, now: Nanos, ask: &Ask) -> Verdict {
 /// Five failures at once.
 fn get_banned(store: &Store, now: Nanos, ask: &Ask) {
     for _ in 0..5 {
+        assert_eq!(ban_left(store, now, ask), None);
         assert!(fail(store, now, ask).is_allowed());
     }
 }
@@ -91,6 +92,23 @@ fn a_ban_comes_with_the_last_failure_and_lasts_as_long_as_it_says() {
             assert!(fail(&store, end, &one).is_allowed(), "{algorithm:?}");
         }
         assert_eq!(ban_left(&store, end, &one), None);
+    }
+}
+
+/// After a ban that is shorter than the window nothing of before counts.
+#[test]
+fn a_ban_clears_what_led_to_it() {
+    let brief = Ban {
+        length: minutes(1),
+        escalation: 1000,
+        longest: minutes(1),
+    };
+    let store = store(16 * MEBIBYTE);
+    let one = ask(key(1), five_in_ten_minutes(brief), 1);
+    for number in 0..3 {
+        let now = NOW.saturating_add(minutes(number));
+        get_banned(&store, now, &one);
+        assert_eq!(ban_left(&store, now, &one), Some(minutes(1)));
     }
 }
 

@@ -1,0 +1,147 @@
+//! How long an amendment is of use: as long as what it changes may stay in the counter.
+//!
+//! Knows nothing of owners. Invariant: never shorter than the limit's window.
+
+use tollgate_limit::{Algorithm, Change, Nanos};
+
+use super::Amendment;
+
+impl Amendment {
+    /// How long it is of use: as long as what is charged now stays in the counter, which of a bucket is
+    /// the time that a full one takes to drain; of a reset the longest ban too.
+    #[must_use]
+    pub fn life(&self) -> Nanos {
+        let rule = &self.ask.rule;
+        let window = rule.window().span();
+        let charge = match &rule.algorithm {
+            Algorithm::TokenBucket(bucket) => drain(window, bucket.burst, bucket.limit),
+            Algorithm::LeakyBucket(bucket) => drain(window, bucket.capacity(), bucket.limit),
+            Algorithm::SlidingWindow(_)
+            | Algorithm::SlidingLog(_)
+            | Algorithm::FixedWindow(_)
+            | Algorithm::Concurrency(_) => window,
+        };
+        let ban = match self.change {
+            Change::Reset => rule.ban.map_or(Nanos::ZERO, |ban| ban.longest),
+            Change::GiveBack { .. } | Change::Refund | Change::Charge | Change::Failure => {
+                Nanos::ZERO
+            }
+        };
+        charge.max(ban)
+    }
+}
+
+/// The time in which so many units drain at `limit` in a window, rounded up; a window at least.
+fn drain(window: Nanos, units: u64, limit: u64) -> Nanos {
+    let nanos = u128::from(window.as_nanos()).saturating_mul(u128::from(units));
+    let nanos = nanos.div_ceil(u128::from(limit.max(1)));
+    Nanos::new(u64::try_from(nanos).unwrap_or(u64::MAX)).max(window)
+}
+
+#[cfg(test)]
+mod tests {
+    use tollgate_limit::{
+        Algorithm, Ask, Ban, Change, Concurrency, Cost, KeyHash, LeakyBucket, Nanos, OldestSlice,
+        Rule, SlidingLog, SlidingWindow, TokenBucket, Window,
+    };
+    use tollgate_wire::identity::BootId;
+
+    use crate::amend::{AmendQueue, Amendment};
+
+    const fn at(millis: u64) -> Nanos {
+        Nanos::from_millis(millis)
+    }
+
+    fn window() -> Window {
+        Window::new(at(1_000)).unwrap()
+    }
+
+    fn amendment(algorithm: Algorithm, change: Change) -> Amendment {
+        let ask = Ask {
+            key: KeyHash::from_halves(1, 2),
+            rule: Rule::new(algorithm),
+            cost: Cost::ONE,
+        };
+        Amendment { ask, change }
+    }
+
+    fn sliding_window() -> Algorithm {
+        Algorithm::SlidingWindow(SlidingWindow {
+            limit: 5,
+            window: window(),
+            slices: 1,
+            oldest: OldestSlice::Weighted,
+        })
+    }
+
+    /// A charge stays in a bucket until it has drained, which may take many windows.
+    #[test]
+    fn it_lives_as_long_as_what_it_changes() {
+        let (limit, window) = (10, window());
+        let bucket = |limit, burst| {
+            Algorithm::TokenBucket(TokenBucket {
+                limit,
+                window,
+                burst,
+            })
+        };
+        let queue = |limit, queue| {
+            Algorithm::LeakyBucket(LeakyBucket {
+                limit,
+                window,
+                queue,
+            })
+        };
+        for (algorithm, life) in [
+            (sliding_window(), at(1_000)),
+            (
+                Algorithm::SlidingLog(SlidingLog { limit, window }),
+                at(1_000),
+            ),
+            (
+                Algorithm::Concurrency(Concurrency { limit, ttl: window }),
+                at(1_000),
+            ),
+            (bucket(10, 10), at(1_000)),
+            (bucket(10, 3), at(1_000)),
+            (bucket(10, 1_000), at(100_000)),
+            (bucket(3, 10), Nanos::new(3_333_333_334)),
+            (bucket(0, 0), at(1_000)),
+            (bucket(1, 1 << 53), Nanos::MAX),
+            (queue(10, 99), at(10_000)),
+            (queue(0, 99), at(1_000)),
+        ] {
+            for change in [
+                Change::GiveBack { slice: 0 },
+                Change::Refund,
+                Change::Charge,
+                Change::Failure,
+                Change::Reset,
+            ] {
+                assert_eq!(amendment(algorithm, change).life(), life, "{algorithm:?}");
+            }
+        }
+    }
+
+    /// A ban outlives the window: so must what lifts it, and a charge need not.
+    #[test]
+    fn a_reset_lives_as_long_as_a_ban() {
+        let with_ban = |change| {
+            let mut amendment = amendment(sliding_window(), change);
+            amendment.ask.rule.ban = Some(Ban {
+                length: at(5_000),
+                escalation: 2_000,
+                longest: at(60_000),
+            });
+            amendment
+        };
+        assert_eq!(with_ban(Change::Reset).life(), at(60_000));
+        assert_eq!(with_ban(Change::Refund).life(), at(1_000));
+        let mut queue = AmendQueue::new(BootId(1));
+        queue.push(at(0), with_ban(Change::Reset)).unwrap();
+        queue.expire(at(59_999));
+        assert_eq!(queue.len(), 1);
+        queue.expire(at(60_000));
+        assert!(queue.is_empty());
+    }
+}
