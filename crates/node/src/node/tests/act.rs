@@ -1,7 +1,10 @@
 //! What is done with checks after their answer, over real sockets: always for keys of another node, and
 //! at another node than the one that was asked.
 
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
 
 use tollgate_cluster::Amendment;
 use tollgate_limit::{
@@ -237,20 +240,26 @@ async fn policies_that_are_replaced_keep_counters_and_tallies_and_the_others_hea
     let user_value = cluster.owned_by(1, "user", 0);
     let before = cluster.nodes[0].report().policies;
     let mut clients = tokio::task::JoinSet::new();
+    let asked = Arc::new(AtomicU64::new(0));
     for node in cluster.nodes.clone() {
-        let user = user_value.clone();
+        let (user, asked) = (user_value.clone(), Arc::clone(&asked));
         clients.spawn(async move {
             let mut admitted = 0;
             for _ in 0..300 {
                 admitted += u64::from(ask(&node, &user, 1).await.0.is_allowed());
+                asked.fetch_add(1, Ordering::Relaxed);
             }
             admitted
         });
     }
     for units in 41..=60 {
+        // Each replaces policies that have decided something.
+        await_that("checks go on", || {
+            asked.load(Ordering::Relaxed) >= 20 * (units - 40)
+        })
+        .await;
         for node in &cluster.nodes {
             node.replace_policies(super::cluster::policies(&[user(units)]));
-            tokio::task::yield_now().await;
         }
     }
     let admitted: u64 = clients.join_all().await.into_iter().sum();
