@@ -206,6 +206,8 @@ fn reported_failures_ban_everywhere_until_a_reset() {
         );
     }
     let path = format!("/v1/keys?policy=login&limit=failures&attr.user={user}");
+    let state = nodes[2].get(&path).unwrap();
+    assert_eq!(state.body["reason"], "banned", "{}", state.text);
     let deleted = nodes[1].call(tollgate::http_client::Call {
         method: http::Method::DELETE,
         path: &path,

@@ -121,6 +121,25 @@ impl Algorithm {
         }
     }
 
+    /// The time in which as much as the capacity flows: the window, but for buckets, whose capacity is not
+    /// their limit. Capacity and this are the rate.
+    #[must_use]
+    pub fn refill(&self) -> Nanos {
+        let window = self.window().span();
+        let limit = match self {
+            Self::TokenBucket(rule) => rule.limit,
+            Self::LeakyBucket(rule) => rule.limit,
+            Self::SlidingWindow(_)
+            | Self::SlidingLog(_)
+            | Self::FixedWindow(_)
+            | Self::Concurrency(_) => return window,
+        };
+        let product = u128::from(window.as_nanos()).saturating_mul(u128::from(self.capacity()));
+        let nanos = product.checked_div(u128::from(limit));
+        let nanos = nanos.and_then(|nanos| u64::try_from(nanos).ok());
+        nanos.map_or(window, Nanos::new)
+    }
+
     /// Its name in files, answers and keys.
     #[must_use]
     pub const fn name(&self) -> &'static str {

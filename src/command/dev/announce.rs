@@ -68,6 +68,7 @@ fn text(announcement: &Announcement<'_>) -> String {
         "{table}\n\nThe cluster is ready. Ask it:\n\n  \
          curl -i {first}/v1/check -H 'content-type: application/json' \
          -d '{{\"attributes\": {{\"ip\": \"203.0.113.7\"}}}}'\n\n\
+         The limits are in {dir}/policies.toml: what is changed there is in force within two seconds.\n\
          The nodes' logs are {dir}/*.log. Ctrl-C ends all nodes.",
         dir = announcement.dir
     )

@@ -10,6 +10,7 @@ use axum::{
 use bytes::BytesMut;
 use http::{HeaderValue, Request, StatusCode, Uri, header};
 use serde::Serialize;
+use tollgate_limit::Outcome;
 
 use crate::{
     checker::Checker,
@@ -81,6 +82,10 @@ pub(super) async fn keys<C: Checker, O: Operator>(
                     policy: &query.policy,
                     owner: view.owner.as_ref().map(tollgate_limit::NodeId::as_str),
                     standby: view.standby.as_ref().map(tollgate_limit::NodeId::as_str),
+                    reason: match view.state.verdict.outcome {
+                        Outcome::Allow => None,
+                        Outcome::Refuse(reason) => Some(reason.as_str()),
+                    },
                 });
                 // The state's members follow, written as answers write them.
                 let open = json.strip_suffix(b"}").unwrap_or(&json);
@@ -174,6 +179,8 @@ struct CounterBody<'a> {
     policy: &'a str,
     owner: Option<&'a str>,
     standby: Option<&'a str>,
+    /// Why one unit more would be refused; `null` if it would not.
+    reason: Option<&'a str>,
 }
 
 /// The body of `GET /v1/cluster`.

@@ -105,7 +105,7 @@ fn enforced(limits: &[LimitDecision]) -> impl Iterator<Item = &LimitDecision> {
 
 /// The window, where there is one of at least a second: permits have none.
 fn write_window(out: &mut BytesMut, limit: &LimitDecision) {
-    let window = limit.rule.window().span();
+    let window = limit.rule.algorithm.refill();
     let has_window = !matches!(limit.rule.algorithm, Algorithm::Concurrency(_));
     if has_window && window >= MIN_WINDOW {
         out.extend_from_slice(b";w=");

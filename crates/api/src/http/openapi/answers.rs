@@ -131,6 +131,9 @@ pub(super) struct Counter {
     /// Who owns the key next; `null` in a cluster of one.
     #[schema(required = true)]
     standby: Option<String>,
+    /// Why one unit more would be refused; `null` if it would not.
+    #[schema(required = true)]
+    reason: Option<Reason>,
     #[serde(flatten)]
     state: LimitState,
 }

@@ -102,7 +102,7 @@ async fn a_counter_is_told_with_its_owner() {
         .await;
     assert_eq!(answer.status, 200, "{}", answer.text);
     let counter = json!({
-        "policy": "api", "owner": "n2", "standby": null,
+        "policy": "api", "owner": "n2", "standby": null, "reason": "limit_exceeded",
         "name": "per-key", "algorithm": "sliding-window", "limit": 100, "window_ms": 60000, "used": 100,
         "remaining": 0, "allowed": false, "retry_after_ms": 1234, "reset_after_ms": 41234,
         "decided_by": "owner", "node": "n2", "degraded": false, "shadow": false

@@ -99,6 +99,27 @@ async fn each_limit_is_a_member() {
     assert_eq!(answer.header("tollgate-degraded"), Some("fallback"));
 }
 
+/// A client that paces itself by `q` and `w` has the rate of the limit.
+#[tokio::test]
+async fn a_bucket_tells_its_rate() {
+    for (numbers, policy) in [
+        (
+            "\"algorithm\":\"token-bucket\",\"burst\":50",
+            "\"l\";q=50;w=180",
+        ),
+        (
+            "\"algorithm\":\"leaky-bucket\",\"queue\":99",
+            "\"l\";q=100;w=360",
+        ),
+        ("\"algorithm\":\"sliding-log\"", "\"l\";q=1000;w=3600"),
+    ] {
+        let limit = format!("{{\"name\":\"l\",\"limit\":1000,\"window\":\"1h\",{numbers}}}");
+        let body = format!("{{\"limit\":{limit},\"key\":{{\"a\":1}}}}");
+        let answer = Tester::new().check(&body).await;
+        assert_eq!(answer.header("ratelimit-policy"), Some(policy));
+    }
+}
+
 #[tokio::test]
 async fn numbers_stay_structured_fields_at_any_size() {
     let limit = "{\"name\":\"l\",\"limit\":9007199254740992,\"window\":\"1001ms\"}";
