@@ -6,9 +6,10 @@
 //! is asked comes from the request's head by a [`Question`], the refusal's body is made from bytes.
 //!
 //! Invariants: a request waits at most [`LayerConfig::deadline`] for the node; without an answer it
-//! passes; each request whose question ended is counted once; no value in a request's head makes a
-//! check that the node calls faulty, and so passes it. What is absent can: a limit that requires an
-//! attribute makes a fault without it. No request is held back for the delay of an answer.
+//! passes; each request whose question ended is counted once; nothing in a request's head opens its
+//! limits: values are made to fit, and where the node still finds an attribute wrong, such as a cost that
+//! is no number or one that a limit requires and that is absent, the request is answered with 400. Other
+//! faults are the service's own and pass. No request is held back for the delay of an answer.
 //!
 //! ```no_run
 //! # use std::net::SocketAddr;

@@ -110,7 +110,10 @@ impl Policy {
                 });
             }
         }
-        if passed_by && applied.is_empty() {
+        // What a proxied request lacks is no fault of whoever asks for it.
+        let meets_others = || self.limits.iter().any(|limit| !limit.is_concurrency());
+        let is_fault = !attributes.are_proxied() || !meets_others();
+        if passed_by && applied.is_empty() && is_fault {
             return Err(CheckError::OnlyConcurrency);
         }
         Ok(applied)

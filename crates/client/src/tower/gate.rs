@@ -12,7 +12,7 @@ use super::{
     refusal,
     statistics::{Counters, Statistics},
 };
-use crate::{Answer, CheckError, Client};
+use crate::{Answer, CheckError, Client, Fault};
 
 /// What all services of a layer share.
 #[derive(Debug)]
@@ -54,6 +54,11 @@ impl Gate {
                 answer.limits.retain(|limit| !limit.shadow);
                 self.answered(&answer)
             }
+            // What the request itself has wrong must not open its limits.
+            Err(CheckError::Fault(fault)) if is_of_request(&fault) => {
+                self.counters.faults.count();
+                Passage::Refuse(refusal::faulty(&fault))
+            }
             Err(error) => {
                 self.unanswered(&error);
                 Passage::Pass(RateHeaders::default())
@@ -83,4 +88,10 @@ impl Gate {
             CheckError::Unsendable(_) | CheckError::Fault(_) => self.counters.faults.count(),
         }
     }
+}
+
+/// Whether an attribute is wrong, or one is absent that a limit requires.
+fn is_of_request(fault: &Fault) -> bool {
+    let field = fault.field.as_deref();
+    field.is_some_and(|field| field.starts_with("attributes."))
 }

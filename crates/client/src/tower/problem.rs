@@ -7,7 +7,7 @@ use http::StatusCode;
 use serde::Serialize;
 
 use super::refusal::Refusal;
-use crate::{Answer, LimitAnswer};
+use crate::{Answer, Fault, LimitAnswer};
 
 #[derive(Serialize)]
 struct Problem<'a> {
@@ -69,6 +69,17 @@ pub(super) fn write(
     };
     // Nothing here can fail to be written; if it did, the status alone would say enough.
     serde_json::to_vec(&problem).unwrap_or_default().into()
+}
+
+/// The body of a request of which an attribute is wrong.
+pub(super) fn write_faulty(fault: &Fault) -> Bytes {
+    let problem = serde_json::json!({
+        "type": "about:blank",
+        "title": "Bad Request",
+        "status": StatusCode::BAD_REQUEST.as_u16(),
+        "detail": fault.message,
+    });
+    problem.to_string().into()
 }
 
 fn detail(headline: Option<(&LimitAnswer, Refusal)>) -> String {

@@ -7,7 +7,7 @@ use http::{HeaderValue, Response, StatusCode, header};
 use tollgate_limit::{Nanos, Outcome, Reason};
 
 use super::problem;
-use crate::{Answer, LimitAnswer};
+use crate::{Answer, Fault, LimitAnswer};
 
 #[cfg(test)]
 mod tests;
@@ -80,6 +80,15 @@ fn is_longer(one: &LimitAnswer, kept: &LimitAnswer) -> bool {
         (None, Some(_)) => true,
         (Some(one), Some(kept)) => one > kept,
     }
+}
+
+/// The answer to a request of which an attribute is wrong.
+pub(super) fn faulty(fault: &Fault) -> Response<Bytes> {
+    let mut response = Response::new(problem::write_faulty(fault));
+    *response.status_mut() = StatusCode::BAD_REQUEST;
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, PROBLEM_JSON);
+    response
 }
 
 /// The answer to a refused request, without the rate limit headers.

@@ -211,6 +211,28 @@ async fn faults_pass_and_are_counted() {
 }
 
 #[tokio::test]
+async fn a_request_with_a_wrong_attribute_does_not_escape() {
+    let fault = Fault {
+        kind: FaultKind::BadRequest,
+        field: Some("attributes.header.x-cost".to_owned()),
+        message: "not a \"whole\" number".to_owned(),
+    };
+    let layer = layer(Behaviour::Fault(fault), settings()).await;
+    let inner = Inner::default();
+    let response = call(&mut layer.layer(inner.clone())).await.unwrap();
+    assert_eq!(
+        (response.status(), inner.calls()),
+        (StatusCode::BAD_REQUEST, 0)
+    );
+    let expected = Statistics {
+        faults: 1,
+        ..Statistics::default()
+    };
+    assert_eq!(layer.statistics(), expected);
+    assert_eq!(json(response).await["detail"], "not a \"whole\" number");
+}
+
+#[tokio::test]
 async fn the_service_that_was_ready_is_the_one_called() {
     let layer = layer(Behaviour::Admit, settings()).await;
     let mut service = layer.layer(Inner::strict());
