@@ -264,4 +264,16 @@ fn checks_pass_permits_by_and_acquires_do_not() {
         names("permits", Call::Check),
         Err(CheckError::OnlyConcurrency)
     );
+    // Without its key the other limit does not apply either: a fault of whoever asks, but not of a proxy.
+    let select = |policy: &str, attributes: &Attributes<'_>| {
+        let policy = policies.policy(policy).expect("just made");
+        let applied = policy.select(attributes, Cost::ONE, Call::Check)?;
+        Ok(applied.len())
+    };
+    let only = Err(CheckError::OnlyConcurrency);
+    assert_eq!(select("api", &Attributes::new()), only);
+    let mut proxied = Attributes::new();
+    proxied.insert_proxied("path", "/");
+    assert_eq!(select("api", &proxied), Ok(0));
+    assert_eq!(select("permits", &proxied), only);
 }
