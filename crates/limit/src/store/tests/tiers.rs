@@ -56,7 +56,7 @@ fn a_smaller_tier_never_frees_what_a_larger_one_used() {
     }
 }
 
-/// The zone of a smaller tier's charge: it is admitted below its capacity and does not clamp.
+/// Neither what a smaller tier is charged nor what is given back by its rule clamps.
 #[test]
 fn a_charge_of_a_smaller_tier_leaves_the_ceiling() {
     for (free, pro) in tiers(60, 6000).into_iter().zip(tiers(6000, 6000)) {
