@@ -96,6 +96,7 @@ fn fair_share(rule: &Rule, members: usize) -> Rule {
         set_aside: algorithm
             .capacity()
             .saturating_sub(part(rule.open_capacity())),
+        ceiling: part(rule.ceiling),
         ..*rule
     }
 }

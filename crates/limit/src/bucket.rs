@@ -2,8 +2,12 @@
 //!
 //! The token bucket and the leaky bucket are the same level: the first says how much of it may rise at
 //! once, the second how long what is on top must wait to flow out evenly (the two views of the generic
-//! cell rate algorithm, ITU-T I.371). Pure functions on three borrowed words: the level in parts of
-//! `1 / window in nanoseconds` of a unit, as a number of 128 bits, and the limit seen last.
+//! cell rate algorithm, ITU-T I.371). Pure functions on five borrowed words: the level in parts of
+//! `1 / window in nanoseconds` of a unit, as a number of 128 bits, the limit and the capacity seen last,
+//! and the mark: the units charged so far, from the instant of the first charge on.
+//!
+//! The mark after a charge is its place. What was charged later lies on top, and what flows out was
+//! charged first: of a charge there is left what the level holds below that.
 //!
 //! Of two series of one key (DESIGN 4, Merging) the one is the level, and what the other was charged since it
 //! was last seen, the growth of its running total, is charged on top: levels that each drained at the whole
@@ -11,7 +15,8 @@
 //!
 //! Knows nothing of keys, tables or locks. Invariants: exact, since a unit is `window` parts and a
 //! nanosecond drains `limit` of them; the state is what was used: a changed limit drains from the last
-//! charge on, a lowered capacity clamps the level, a debt above the capacity stays one.
+//! charge on, a lowered ceiling clamps the level, a debt above the ceiling stays one; after a give-back the
+//! level is at least what was charged after the charge, so that what stands never exceeds the promise.
 
 use crate::{
     judge,
@@ -19,7 +24,9 @@ use crate::{
 };
 
 /// Words of a counter.
-pub(crate) const WORDS: usize = 3;
+pub(crate) const WORDS: usize = 5;
+/// The word of the mark.
+const MARK: usize = 4;
 
 /// The numbers of a bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,9 +35,21 @@ pub(crate) struct Numbers {
     pub(crate) limit: u64,
     pub(crate) window: Window,
     pub(crate) capacity: u64,
+    /// The largest capacity of all that share the bucket.
+    pub(crate) ceiling: u64,
 }
 
 impl Numbers {
+    /// The numbers that an amendment reads by: what the bucket saw last, for it is no word of a rule.
+    pub(crate) fn as_seen(self, words: &[u64], seen: u64) -> Self {
+        Self {
+            limit: limit_of(words),
+            capacity: capacity_of(words),
+            ceiling: self.ceiling.max(seen),
+            ..self
+        }
+    }
+
     /// Parts of a unit.
     fn parts(&self) -> u128 {
         u128::from(self.window.span().as_nanos())
@@ -71,7 +90,7 @@ pub(crate) struct Reading {
 }
 
 impl Reading {
-    /// Reads a bucket that was charged last at `latest`, when its capacity was `seen`.
+    /// Reads a bucket that was charged last at `latest`, when its ceiling was `seen`.
     pub(crate) fn at(
         numbers: Numbers,
         words: &[u64],
@@ -79,15 +98,15 @@ impl Reading {
         now: Nanos,
     ) -> Self {
         let stored = match words {
-            [high, low, _] => (u128::from(*high).unbounded_shl(u64::BITS)) | u128::from(*low),
+            [high, low, ..] => (u128::from(*high).unbounded_shl(u64::BITS)) | u128::from(*low),
             _ => 0,
         };
-        // A lowered capacity clamps the level; what was a debt stays one.
-        let lowered = seen.saturating_sub(numbers.capacity);
+        // A lowered ceiling clamps the level; what was a debt stays one.
+        let lowered = seen.saturating_sub(numbers.ceiling);
         let stored = match lowered {
             0 => stored,
             _ => {
-                let full = numbers.parts_of(numbers.capacity);
+                let full = numbers.parts_of(numbers.ceiling);
                 let debt = stored.saturating_sub(numbers.parts_of(seen));
                 stored.min(full.saturating_add(debt))
             }
@@ -133,32 +152,48 @@ impl judge::Reading for Reading {
     }
 }
 
-/// Adds units without asking whether they fit.
-pub(crate) fn charge(words: &mut [u64], reading: &Reading, units: u64) {
+/// Adds units at an instant without asking whether they fit. Returns their place.
+pub(crate) fn charge(words: &mut [u64], reading: &Reading, now: Nanos, units: u64) -> u64 {
     let level = reading
         .level
         .saturating_add(reading.numbers.parts_of(units));
     store(words, reading, level);
+    let Some(mark) = words.get_mut(MARK) else {
+        return 0;
+    };
+    if *mark == 0 {
+        // Above the places of a counter of this key that went before.
+        *mark = now.as_nanos();
+    }
+    *mark = mark.wrapping_add(units);
+    *mark
 }
 
-/// Takes back what of a charge has not drained since its instant. Returns whether a word changed.
-pub(crate) fn give_back(
-    words: &mut [u64],
-    reading: &Reading,
-    (instant, now): (Nanos, Nanos),
-    cost: Cost,
-) -> bool {
-    let drained = reading.numbers.drained(now.saturating_sub(instant));
-    let left = reading
-        .numbers
-        .parts_of(cost.units())
-        .saturating_sub(drained);
-    take(words, reading, left)
+/// Takes back what of a charge has not flowed out. Returns whether a word changed.
+pub(crate) fn give_back(words: &mut [u64], reading: &Reading, place: u64, cost: Cost) -> bool {
+    let mark = words.get(MARK).copied().unwrap_or(0);
+    // A place that was never made is after all: then more lies on top than there is.
+    let on_top = reading.numbers.parts_of(mark.wrapping_sub(place));
+    let left = reading.level.saturating_sub(on_top);
+    let given = reading.numbers.parts_of(cost.units());
+    if place == mark
+        && given <= left
+        && let Some(mark) = words.get_mut(MARK)
+    {
+        // The last charge goes as if it had never been: it must not lie on those before.
+        *mark = mark.wrapping_sub(cost.units());
+    }
+    take(words, reading, given.min(left))
 }
 
 /// Takes units back, at most down to nothing. Returns whether a word changed.
 pub(crate) fn refund(words: &mut [u64], reading: &Reading, cost: Cost) -> bool {
     take(words, reading, reading.numbers.parts_of(cost.units()))
+}
+
+/// The capacity that a bucket saw last.
+pub(crate) fn capacity_of(words: &[u64]) -> u64 {
+    words.get(3).copied().unwrap_or(0)
 }
 
 /// The limit that a bucket saw last.
@@ -176,10 +211,11 @@ fn take(words: &mut [u64], reading: &Reading, parts: u128) -> bool {
 }
 
 fn store(words: &mut [u64], reading: &Reading, parts: u128) {
-    if let [high, low, limit] = words {
+    if let [high, low, limit, capacity, ..] = words {
         *high = u64::try_from(parts >> u64::BITS).unwrap_or(u64::MAX);
         *low = u64::try_from(parts & u128::from(u64::MAX)).unwrap_or(u64::MAX);
         *limit = reading.numbers.limit;
+        *capacity = reading.numbers.capacity;
     }
 }
 

@@ -34,7 +34,7 @@ impl Moment {
 /// A counter to read: its words, and what its cell remembers beside them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Held<'a> {
-    /// The capacity that it saw last.
+    /// What it noted of the rule that it saw last, [`Rule::noted`].
     pub(crate) seen: u64,
     /// The last charge.
     pub(crate) latest: Nanos,
@@ -45,7 +45,7 @@ impl Held<'_> {
     /// A counter in which nothing was ever counted.
     pub(crate) const fn untouched(rule: &Rule, now: Nanos) -> Self {
         Self {
-            seen: rule.capacity(),
+            seen: rule.noted(),
             latest: now,
             words: &[],
         }
@@ -55,7 +55,7 @@ impl Held<'_> {
 /// A counter to write.
 #[derive(Debug)]
 pub(crate) struct HeldMut<'a> {
-    /// The capacity that it saw last.
+    /// What it noted of the rule that it saw last, [`Rule::noted`].
     pub(crate) seen: u64,
     /// The last charge.
     pub(crate) latest: &'a mut Nanos,
@@ -93,13 +93,13 @@ pub(crate) enum Reading<'a> {
 
 impl<'a> Reading<'a> {
     /// Reads a counter.
-    pub(crate) fn at(rule: &'a Algorithm, held: Held<'a>, at: Moment) -> Self {
+    pub(crate) fn at(rule: &'a Rule, held: Held<'a>, at: Moment) -> Self {
         let Held {
             seen,
             latest,
             words,
         } = held;
-        match rule {
+        match &rule.algorithm {
             Algorithm::SlidingWindow(rule) => {
                 Self::Window(window::Reading::at(rule, words, latest, at.now))
             }
@@ -113,12 +113,12 @@ impl<'a> Reading<'a> {
                 let (latest, now) = (at.unix(latest), at.unix(at.now));
                 Self::Fixed(fixed_window::Reading::at(rule, words, latest, now))
             }
-            Algorithm::TokenBucket(rule) => {
-                let numbers = numbers_of_token_bucket(rule);
+            Algorithm::TokenBucket(bucket) => {
+                let numbers = numbers_of_token_bucket(bucket, rule.ceiling);
                 Self::Bucket(bucket::Reading::at(numbers, words, (seen, latest), at.now))
             }
-            Algorithm::LeakyBucket(rule) => {
-                let numbers = numbers_of_leaky_bucket(rule);
+            Algorithm::LeakyBucket(bucket) => {
+                let numbers = numbers_of_leaky_bucket(bucket, rule.ceiling);
                 Self::Bucket(bucket::Reading::at(numbers, words, (seen, latest), at.now))
             }
         }
@@ -172,7 +172,7 @@ pub(crate) fn outcome(
     at: Moment,
     (cost, pending): (Cost, Cost),
 ) -> Outcome {
-    let reading = Reading::at(&rule.algorithm, held, at);
+    let reading = Reading::at(rule, held, at);
     Terms::of(rule).outcome(&reading, cost, pending)
 }
 
@@ -183,7 +183,7 @@ pub(crate) fn foresee(
     at: Moment,
     (cost, pending): (Cost, Cost),
 ) -> Verdict {
-    let reading = Reading::at(&rule.algorithm, held, at);
+    let reading = Reading::at(rule, held, at);
     let terms = Terms::of(rule);
     let outcome = terms.outcome(&reading, cost, pending);
     Verdict {
@@ -210,7 +210,7 @@ pub(crate) fn decide(
         let HeldMut { latest, words, .. } = held;
         return window::decide((window, &terms), words, latest, at.now, (cost, mode));
     }
-    let reading = Reading::at(&rule.algorithm, held.view(), at);
+    let reading = Reading::at(rule, held.view(), at);
     let outcome = terms.outcome(&reading, cost, Cost::ZERO);
     let delay = delay(rule, &reading, outcome, Cost::ZERO);
     if !charges(outcome, cost, mode) {
@@ -231,11 +231,11 @@ pub(crate) fn decide(
         (cost.units(), number),
     );
     let charged = Held {
-        seen: rule.capacity(),
+        seen: rule.noted(),
         latest: *latest,
         words,
     };
-    let reading = Reading::at(&rule.algorithm, charged, at);
+    let reading = Reading::at(rule, charged, at);
     Verdict {
         delay,
         charged_slice: place,
@@ -272,15 +272,42 @@ pub(crate) fn charge(
             *latest = at.now.max(*latest);
             reading.start()
         }
-        Algorithm::TokenBucket(rule) => {
-            let numbers = numbers_of_token_bucket(rule);
+        Algorithm::TokenBucket(bucket) => {
+            let numbers = numbers_of_token_bucket(bucket, rule.ceiling);
             charge_bucket(numbers, (words, latest, seen), at.now, units)
         }
-        Algorithm::LeakyBucket(rule) => {
-            let numbers = numbers_of_leaky_bucket(rule);
+        Algorithm::LeakyBucket(bucket) => {
+            let numbers = numbers_of_leaky_bucket(bucket, rule.ceiling);
             charge_bucket(numbers, (words, latest, seen), at.now, units)
         }
     }
+}
+
+/// Counts units on a counter that is there, as an amendment does: a bucket keeps the numbers that it saw.
+pub(crate) fn charge_later(
+    rule: &Rule,
+    held: HeldMut<'_>,
+    at: Moment,
+    (units, number): (u64, u64),
+) {
+    let numbers = match &rule.algorithm {
+        Algorithm::TokenBucket(bucket) => numbers_of_token_bucket(bucket, rule.ceiling),
+        Algorithm::LeakyBucket(bucket) => numbers_of_leaky_bucket(bucket, rule.ceiling),
+        Algorithm::SlidingWindow(_)
+        | Algorithm::SlidingLog(_)
+        | Algorithm::FixedWindow(_)
+        | Algorithm::Concurrency(_) => {
+            charge(rule, held, at, (units, number));
+            return;
+        }
+    };
+    let HeldMut {
+        seen,
+        latest,
+        words,
+    } = held;
+    let numbers = numbers.as_seen(words, seen);
+    charge_bucket(numbers, (words, latest, seen), at.now, units);
 }
 
 fn charge_bucket(
@@ -290,9 +317,9 @@ fn charge_bucket(
     units: u64,
 ) -> u64 {
     let reading = bucket::Reading::at(numbers, words, (seen, *latest), now);
-    bucket::charge(words, &reading, units);
+    let place = bucket::charge(words, &reading, now.max(*latest), units);
     *latest = now.max(*latest);
-    latest.as_nanos()
+    place
 }
 
 /// What an admitted request must wait so that the outflow is even: what was there before it flows first.
@@ -305,18 +332,20 @@ fn delay(rule: &Rule, before: &Reading<'_>, outcome: Outcome, pending: Cost) -> 
     }
 }
 
-const fn numbers_of_token_bucket(rule: &TokenBucket) -> Numbers {
+const fn numbers_of_token_bucket(rule: &TokenBucket, ceiling: u64) -> Numbers {
     Numbers {
         limit: rule.limit,
         window: rule.window,
         capacity: rule.burst,
+        ceiling,
     }
 }
 
-const fn numbers_of_leaky_bucket(rule: &LeakyBucket) -> Numbers {
+const fn numbers_of_leaky_bucket(rule: &LeakyBucket, ceiling: u64) -> Numbers {
     Numbers {
         limit: rule.limit,
         window: rule.window,
         capacity: rule.capacity(),
+        ceiling,
     }
 }

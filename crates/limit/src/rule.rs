@@ -19,6 +19,9 @@ pub struct Rule {
     pub enforcement: Enforcement,
     /// What reported failures lead to; `None` unless the limit counts failures and bans.
     pub ban: Option<Ban>,
+    /// The largest capacity of all tiers of the limit, at least that of this one: what a bucket that they
+    /// share may hold. Buckets alone look at it.
+    pub ceiling: u64,
 }
 
 impl Rule {
@@ -30,6 +33,18 @@ impl Rule {
             set_aside: 0,
             enforcement: Enforcement::Enforced,
             ban: None,
+            ceiling: algorithm.capacity(),
+        }
+    }
+
+    /// What a counter notes of a rule that charged it: of a bucket the ceiling, of others the capacity.
+    pub(crate) const fn noted(&self) -> u64 {
+        match &self.algorithm {
+            Algorithm::TokenBucket(_) | Algorithm::LeakyBucket(_) => self.ceiling,
+            Algorithm::SlidingWindow(_)
+            | Algorithm::SlidingLog(_)
+            | Algorithm::FixedWindow(_)
+            | Algorithm::Concurrency(_) => self.capacity(),
         }
     }
 

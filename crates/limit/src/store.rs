@@ -90,7 +90,9 @@ impl Ask {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
     /// Takes the cost back from where a charge went, at most down to zero; no effect if that is over.
-    /// Of a bucket's charge what has drained since is not taken back. Releases a permit.
+    /// Of a bucket's charge what has flowed out, the first charged first, is not taken back; what goes back
+    /// of later charges counts as having flowed out, so that too little may go back, never too much.
+    /// Releases a permit.
     GiveBack {
         /// [`Verdict::charged_slice`] of the charge.
         slice: u64,

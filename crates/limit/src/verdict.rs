@@ -89,8 +89,8 @@ pub struct Verdict {
     /// How long the caller should hold the request back; zero for all but `leaky-bucket`.
     pub delay: Nanos,
     /// Where the charge went, as [`Store::amend`](crate::Store::amend) takes it: a slice of a sliding
-    /// window, the start of a fixed one, the instant of an entry or of a bucket's charge, the number of
-    /// a permit. Meaningless where nothing was charged.
+    /// window, the start of a fixed one, the instant of an entry, the mark of a bucket after its charge,
+    /// the number of a permit. Meaningless where nothing was charged.
     pub charged_slice: u64,
 }
 

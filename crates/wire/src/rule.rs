@@ -20,7 +20,8 @@ pub(crate) struct RawRule<'a> {
     ban: Option<RawBan>,
 }
 
-/// The bytes of an [`Algorithm`]; grows at the end only.
+/// The bytes of an [`Algorithm`], and of the ceiling where it counts and is not the capacity; grows at the end
+/// only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum RawAlgorithm<'a> {
     SlidingWindow {
@@ -57,6 +58,20 @@ enum RawAlgorithm<'a> {
         limit: u64,
         ttl_nanos: u64,
     },
+    /// A token bucket that other tiers share, one of them at least with a larger burst.
+    TieredTokenBucket {
+        limit: u64,
+        window_nanos: u64,
+        burst: u64,
+        ceiling: u64,
+    },
+    /// A leaky bucket that other tiers share, one of them at least with a longer queue.
+    TieredLeakyBucket {
+        limit: u64,
+        window_nanos: u64,
+        queue: u64,
+        ceiling: u64,
+    },
 }
 
 /// The bytes of a [`CalendarUnit`]; grows at the end only.
@@ -81,7 +96,7 @@ struct RawBan {
 impl From<&Rule> for RawRule<'static> {
     fn from(rule: &Rule) -> Self {
         Self {
-            algorithm: RawAlgorithm::from(&rule.algorithm),
+            algorithm: RawAlgorithm::of(rule),
             set_aside: rule.set_aside,
             shadow: !rule.is_enforced(),
             ban: rule.ban.map(|ban| RawBan {
@@ -97,7 +112,12 @@ impl TryFrom<RawRule<'_>> for Rule {
     type Error = CodecError;
 
     fn try_from(raw: RawRule<'_>) -> Result<Self, CodecError> {
+        let ceiling = raw.algorithm.ceiling();
         let algorithm = Algorithm::try_from(raw.algorithm)?;
+        let ceiling = within(ceiling.unwrap_or_else(|| algorithm.capacity()), MAX_UNITS)?;
+        if ceiling < algorithm.capacity() {
+            return Err(CodecError::Malformed);
+        }
         if raw.set_aside > algorithm.capacity() {
             return Err(CodecError::Malformed);
         }
@@ -110,14 +130,35 @@ impl TryFrom<RawRule<'_>> for Rule {
                 Enforcement::Enforced
             },
             ban: raw.ban.map(Ban::try_from).transpose()?,
+            ceiling,
         })
     }
 }
 
-impl From<&Algorithm> for RawAlgorithm<'static> {
-    fn from(algorithm: &Algorithm) -> Self {
-        let window_nanos = algorithm.window().span().as_nanos();
-        match algorithm {
+impl RawAlgorithm<'_> {
+    /// The ceiling, where it is told.
+    const fn ceiling(&self) -> Option<u64> {
+        match self {
+            Self::TieredTokenBucket { ceiling, .. } | Self::TieredLeakyBucket { ceiling, .. } => {
+                Some(*ceiling)
+            }
+            Self::SlidingWindow { .. }
+            | Self::SlidingLog { .. }
+            | Self::FixedWindow { .. }
+            | Self::CalendarWindow { .. }
+            | Self::TokenBucket { .. }
+            | Self::LeakyBucket { .. }
+            | Self::Concurrency { .. } => None,
+        }
+    }
+}
+
+impl RawAlgorithm<'static> {
+    fn of(rule: &Rule) -> Self {
+        let window_nanos = rule.window().span().as_nanos();
+        let ceiling = rule.ceiling;
+        let is_tiered = ceiling != rule.capacity();
+        match &rule.algorithm {
             Algorithm::SlidingWindow(rule) => Self::SlidingWindow {
                 limit: rule.limit,
                 window_nanos,
@@ -139,10 +180,22 @@ impl From<&Algorithm> for RawAlgorithm<'static> {
                     zone: zone.name(),
                 },
             },
+            Algorithm::TokenBucket(rule) if is_tiered => Self::TieredTokenBucket {
+                limit: rule.limit,
+                window_nanos,
+                burst: rule.burst,
+                ceiling,
+            },
             Algorithm::TokenBucket(rule) => Self::TokenBucket {
                 limit: rule.limit,
                 window_nanos,
                 burst: rule.burst,
+            },
+            Algorithm::LeakyBucket(rule) if is_tiered => Self::TieredLeakyBucket {
+                limit: rule.limit,
+                window_nanos,
+                queue: rule.queue,
+                ceiling,
             },
             Algorithm::LeakyBucket(rule) => Self::LeakyBucket {
                 limit: rule.limit,
@@ -167,21 +220,7 @@ impl TryFrom<RawAlgorithm<'_>> for Algorithm {
                 window_nanos,
                 slices,
                 hard,
-            } => {
-                if !(1..=MAX_SLICES).contains(&slices) || (hard && slices < 2) {
-                    return Err(CodecError::Malformed);
-                }
-                Self::SlidingWindow(SlidingWindow {
-                    limit: within(limit, MAX_UNITS)?,
-                    window: window(window_nanos)?,
-                    slices,
-                    oldest: if hard {
-                        OldestSlice::Full
-                    } else {
-                        OldestSlice::Weighted
-                    },
-                })
-            }
+            } => sliding_window((limit, window_nanos), slices, hard)?,
             RawAlgorithm::SlidingLog {
                 limit,
                 window_nanos,
@@ -207,20 +246,23 @@ impl TryFrom<RawAlgorithm<'_>> for Algorithm {
                 limit,
                 window_nanos,
                 burst,
-            } => {
-                if (limit == 0) != (burst == 0) {
-                    return Err(CodecError::Malformed);
-                }
-                Self::TokenBucket(TokenBucket {
-                    limit: within(limit, MAX_UNITS)?,
-                    window: window(window_nanos)?,
-                    burst: within(burst, MAX_UNITS)?,
-                })
             }
+            | RawAlgorithm::TieredTokenBucket {
+                limit,
+                window_nanos,
+                burst,
+                ceiling: _,
+            } => token_bucket((limit, window_nanos), burst)?,
             RawAlgorithm::LeakyBucket {
                 limit,
                 window_nanos,
                 queue,
+            }
+            | RawAlgorithm::TieredLeakyBucket {
+                limit,
+                window_nanos,
+                queue,
+                ceiling: _,
             } => Self::LeakyBucket(LeakyBucket {
                 limit: within(limit, MAX_UNITS)?,
                 window: window(window_nanos)?,
@@ -248,6 +290,37 @@ impl TryFrom<RawBan> for Ban {
             longest: longest.span(),
         })
     }
+}
+
+fn sliding_window(
+    (limit, window_nanos): (u64, u64),
+    slices: u8,
+    hard: bool,
+) -> Result<Algorithm, CodecError> {
+    if !(1..=MAX_SLICES).contains(&slices) || (hard && slices < 2) {
+        return Err(CodecError::Malformed);
+    }
+    Ok(Algorithm::SlidingWindow(SlidingWindow {
+        limit: within(limit, MAX_UNITS)?,
+        window: window(window_nanos)?,
+        slices,
+        oldest: if hard {
+            OldestSlice::Full
+        } else {
+            OldestSlice::Weighted
+        },
+    }))
+}
+
+fn token_bucket((limit, window_nanos): (u64, u64), burst: u64) -> Result<Algorithm, CodecError> {
+    if (limit == 0) != (burst == 0) {
+        return Err(CodecError::Malformed);
+    }
+    Ok(Algorithm::TokenBucket(TokenBucket {
+        limit: within(limit, MAX_UNITS)?,
+        window: window(window_nanos)?,
+        burst: within(burst, MAX_UNITS)?,
+    }))
 }
 
 fn within(number: u64, most: u64) -> Result<u64, CodecError> {

@@ -15,6 +15,7 @@ fn numbers(limit: u64, seconds: u64, capacity: u64) -> Numbers {
         limit,
         window: Window::new(Nanos::new(seconds * SECOND)).expect("a window in its bounds"),
         capacity,
+        ceiling: capacity,
     }
 }
 
@@ -50,21 +51,21 @@ impl Bucket {
     }
 
     fn note(&mut self, now: u64) {
-        self.seen = self.numbers.capacity;
+        self.seen = self.numbers.ceiling;
         self.latest = self.latest.max(now);
     }
 
     fn charge(&mut self, now: u64, units: u64) -> u64 {
         let reading = self.read(now);
-        charge(&mut self.words, &reading, units);
+        let at = Nanos::new(self.latest.max(now));
+        let place = charge(&mut self.words, &reading, at, units);
         self.note(now);
-        self.latest
+        place
     }
 
-    fn give_back(&mut self, now: u64, instant: u64, units: u64) -> bool {
+    fn give_back(&mut self, now: u64, place: u64, units: u64) -> bool {
         let reading = self.read(now);
-        let at = (Nanos::new(instant), Nanos::new(now));
-        let wrote = give_back(&mut self.words, &reading, at, cost(units));
+        let wrote = give_back(&mut self.words, &reading, place, cost(units));
         if wrote {
             self.note(now);
         }
@@ -109,16 +110,16 @@ fn fractions_are_never_lost_however_often_it_is_charged() {
 fn a_lowered_capacity_clamps_the_level_and_a_debt_stays() {
     let mut bucket = Bucket::new(numbers(60, 60, 100));
     bucket.charge(0, 90);
-    bucket.numbers.capacity = 10;
+    bucket.numbers.ceiling = 10;
     assert_eq!(bucket.used(0), 10);
     assert_eq!(bucket.used(SECOND), 9, "and drains from there");
     bucket.charge(SECOND, 1);
     assert_eq!(bucket.used(SECOND), 10);
-    bucket.numbers.capacity = 100;
+    bucket.numbers.ceiling = 100;
     assert_eq!(bucket.used(SECOND), 10, "raised: all the rest is free");
     bucket.charge(SECOND, 120);
     assert_eq!(bucket.used(SECOND), 130);
-    bucket.numbers.capacity = 10;
+    bucket.numbers.ceiling = 10;
     assert_eq!(bucket.used(SECOND), 40, "30 of debt on top of 10");
 }
 
@@ -153,7 +154,8 @@ fn a_clock_that_goes_back_stands_still() {
     assert_eq!(bucket.used(3 * SECOND), 4);
     let wait = bucket.read(3 * SECOND).wait_until_within(3);
     assert_eq!(wait, Nanos::new(8 * SECOND), "until 11 s");
-    assert_eq!(bucket.charge(3 * SECOND, 1), 10 * SECOND);
+    bucket.charge(3 * SECOND, 1);
+    assert_eq!(bucket.latest, 10 * SECOND);
     assert_eq!(bucket.used(11 * SECOND), 4);
 }
 
@@ -185,6 +187,7 @@ fn any_numbers() -> impl Strategy<Value = Numbers> {
         limit,
         window: Window::new(Nanos::new(window)).expect("a window in its bounds"),
         capacity,
+        ceiling: capacity,
     })
 }
 

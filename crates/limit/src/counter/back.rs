@@ -37,15 +37,13 @@ pub(crate) fn give_back(
             let reading = fixed_window::Reading::at(rule, words, before, now);
             fixed_window::give_back(words, &reading, place, cost)
         }
-        Algorithm::TokenBucket(rule) => {
-            let numbers = numbers_of_token_bucket(rule);
-            let instant = Some(Nanos::new(place));
-            take_from_bucket(numbers, (words, latest, seen), (instant, at.now), cost)
+        Algorithm::TokenBucket(bucket) => {
+            let numbers = numbers_of_token_bucket(bucket, rule.ceiling);
+            take_from_bucket(numbers, (words, latest, seen), (Some(place), at.now), cost)
         }
-        Algorithm::LeakyBucket(rule) => {
-            let numbers = numbers_of_leaky_bucket(rule);
-            let instant = Some(Nanos::new(place));
-            take_from_bucket(numbers, (words, latest, seen), (instant, at.now), cost)
+        Algorithm::LeakyBucket(bucket) => {
+            let numbers = numbers_of_leaky_bucket(bucket, rule.ceiling);
+            take_from_bucket(numbers, (words, latest, seen), (Some(place), at.now), cost)
         }
     }
 }
@@ -67,12 +65,12 @@ pub(crate) fn refund(rule: &Rule, held: HeldMut<'_>, at: Moment, cost: Cost) -> 
             let reading = fixed_window::Reading::at(rule, words, before, now);
             fixed_window::refund(words, &reading, cost)
         }
-        Algorithm::TokenBucket(rule) => {
-            let numbers = numbers_of_token_bucket(rule);
+        Algorithm::TokenBucket(bucket) => {
+            let numbers = numbers_of_token_bucket(bucket, rule.ceiling);
             take_from_bucket(numbers, (words, latest, seen), (None, at.now), cost)
         }
-        Algorithm::LeakyBucket(rule) => {
-            let numbers = numbers_of_leaky_bucket(rule);
+        Algorithm::LeakyBucket(bucket) => {
+            let numbers = numbers_of_leaky_bucket(bucket, rule.ceiling);
             take_from_bucket(numbers, (words, latest, seen), (None, at.now), cost)
         }
     }
@@ -81,12 +79,13 @@ pub(crate) fn refund(rule: &Rule, held: HeldMut<'_>, at: Moment, cost: Cost) -> 
 fn take_from_bucket(
     numbers: Numbers,
     (words, latest, seen): (&mut [u64], &mut Nanos, u64),
-    (instant, now): (Option<Nanos>, Nanos),
+    (place, now): (Option<u64>, Nanos),
     cost: Cost,
 ) -> bool {
+    let numbers = numbers.as_seen(words, seen);
     let reading = bucket::Reading::at(numbers, words, (seen, *latest), now);
-    let wrote = match instant {
-        Some(instant) => bucket::give_back(words, &reading, (instant, now), cost),
+    let wrote = match place {
+        Some(place) => bucket::give_back(words, &reading, place, cost),
         None => bucket::refund(words, &reading, cost),
     };
     if wrote {

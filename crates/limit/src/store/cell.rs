@@ -18,7 +18,7 @@ use crate::{
     units::{Nanos, Window},
 };
 
-/// Words before the counter's own: key high, key low, meta, window, capacity last seen, last charge.
+/// Words before the counter's own: key high, key low, meta, window, what was noted of the rule, last charge.
 pub(super) const HEADER_WORDS: usize = 6;
 /// In meta: the slices.
 const SLICES_MASK: u64 = 0xff;
@@ -246,25 +246,31 @@ pub(super) fn change<T>(
         latest: &mut instant,
         words,
     });
-    if wrote == Wrote::Yes {
-        *latest = instant.as_nanos();
-        *seen = rule.capacity();
-        let is_full = matches!(
-            &rule.algorithm,
-            Algorithm::SlidingWindow(window) if window.oldest == OldestSlice::Full
-        );
-        let full = if is_full { FULL_FLAG } else { 0 };
-        // The number of writes goes round: it must never spill into what the cell is.
-        *meta = (*meta & !FULL_FLAG | full).wrapping_add(ONE_WRITE);
-    }
+    let full = match wrote {
+        Wrote::No => return Some(result),
+        Wrote::Amended => *meta & FULL_FLAG,
+        Wrote::Yes => {
+            *seen = rule.noted();
+            let is_full = matches!(
+                &rule.algorithm,
+                Algorithm::SlidingWindow(window) if window.oldest == OldestSlice::Full
+            );
+            if is_full { FULL_FLAG } else { 0 }
+        }
+    };
+    *latest = instant.as_nanos();
+    // The number of writes goes round: it must never spill into what the cell is.
+    *meta = (*meta & !FULL_FLAG | full).wrapping_add(ONE_WRITE);
     Some(result)
 }
 
 /// Whether a change wrote anything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wrote {
-    /// A word changed.
+    /// A word changed, by the rule's numbers.
     Yes,
+    /// A word changed, by a later message, which may tell of a rule of before: its numbers are not noted.
+    Amended,
     /// All is as it was.
     No,
 }
@@ -295,11 +301,11 @@ pub(super) fn standing(cell: &[u64], at: Moment) -> Standing {
     let Some(held) = held(cell) else {
         return Standing::Empty;
     };
-    let Some(algorithm) = algorithm_of(cell) else {
+    let Some(rule) = rule_of(cell) else {
         return ban::standing(held.words, at.now);
     };
-    let (limit, latest) = (held.seen, held.latest);
-    let reading = Reading::at(&algorithm, held, at);
+    let (limit, latest) = (rule.capacity(), held.latest);
+    let reading = Reading::at(&rule, held, at);
     let used = reading.used();
     if used == 0 {
         return Standing::Empty;
@@ -316,14 +322,14 @@ pub(super) fn standing(cell: &[u64], at: Moment) -> Standing {
     }
 }
 
-/// The algorithm of a cell with the numbers that it saw last; `None` for a ban.
-fn algorithm_of(cell: &[u64]) -> Option<Algorithm> {
+/// The rule of a cell with the numbers that it saw last; `None` for a ban.
+fn rule_of(cell: &[u64]) -> Option<Rule> {
     let [_, _, meta, window, seen, _, words @ ..] = cell else {
         return None;
     };
     let limit = *seen;
     let span = Window::new(Nanos::new(*window));
-    Some(match Kind::of(*meta)? {
+    let algorithm = match Kind::of(*meta)? {
         Kind::SlidingWindow => Algorithm::SlidingWindow(SlidingWindow {
             limit,
             window: span?,
@@ -345,14 +351,18 @@ fn algorithm_of(cell: &[u64]) -> Option<Algorithm> {
         Kind::TokenBucket => Algorithm::TokenBucket(TokenBucket {
             limit: bucket::limit_of(words),
             window: span?,
-            burst: limit,
+            burst: bucket::capacity_of(words),
         }),
         Kind::LeakyBucket => Algorithm::LeakyBucket(LeakyBucket {
             limit: bucket::limit_of(words),
             window: span?,
-            queue: limit.saturating_sub(1),
+            queue: bucket::capacity_of(words).saturating_sub(1),
         }),
         Kind::Concurrency => Algorithm::Concurrency(Concurrency { limit, ttl: span? }),
         Kind::Ban => return None,
+    };
+    Some(Rule {
+        ceiling: limit,
+        ..Rule::new(algorithm)
     })
 }

@@ -131,7 +131,7 @@ impl Shard {
         let identity = Identity::of(&rule.algorithm, Part::Failures);
         self.charge(at, (key, identity), rule, (cost.units(), 0));
         let failed = self.find(key, identity).and_then(cell::held);
-        let failed = failed.map_or(0, |held| Reading::at(&rule.algorithm, held, at).used());
+        let failed = failed.map_or(0, |held| Reading::at(rule, held, at).used());
         if failed >= rule.capacity() {
             self.begin_ban(at.now, key, rule, &terms);
         }
@@ -200,13 +200,18 @@ impl Shard {
         if is_of_entries(rule) {
             self.lengthen(at, (key, identity), rule);
         }
-        if self.find(key, identity).is_none() {
+        let is_new = self.find(key, identity).is_none();
+        if is_new {
             self.insert_counter(at.now, (key, identity), rule);
         }
         if let Some(cell) = self.find_mut(key, identity) {
             cell::change(cell, rule, |held| {
-                counter::charge(rule, held, at, (units, number));
-                ((), Wrote::Yes)
+                if is_new {
+                    counter::charge(rule, held, at, (units, number));
+                    return ((), Wrote::Yes);
+                }
+                counter::charge_later(rule, held, at, (units, number));
+                ((), Wrote::Amended)
             });
         }
         self.note_write(at.now, key);
@@ -221,17 +226,25 @@ impl Shard {
         take: impl FnOnce(counter::HeldMut<'_>) -> bool,
     ) {
         if let Some(cell) = self.find_mut(key, identity) {
-            cell::change(cell, rule, |held| ((), Wrote::from(take(held))));
+            cell::change(cell, rule, |held| {
+                let wrote = if take(held) {
+                    Wrote::Amended
+                } else {
+                    Wrote::No
+                };
+                ((), wrote)
+            });
             self.note_write(at.now, key);
         }
     }
 
-    /// Gives a ring of entries that is full twice the room, unless the budget forbids it.
+    /// Gives a ring of entries that is full twice the room, unless the budget or counters at their limit
+    /// leave no room.
     fn lengthen(&mut self, at: Moment, (key, identity): (KeyHash, Identity), rule: &Rule) {
         let Some(held) = self.find(key, identity).and_then(cell::held) else {
             return;
         };
-        let Some(words) = Reading::at(&rule.algorithm, held, at).longer_words() else {
+        let Some(words) = Reading::at(rule, held, at).longer_words() else {
             return;
         };
         let words = words.min(MOST_ENTRY_WORDS);
@@ -240,8 +253,11 @@ impl Shard {
         }
         let mut copy = vec![0; words];
         entries::move_to(held.words, &mut copy);
-        let (seen, latest) = (held.seen, held.latest);
+        let (seen, latest, before) = (held.seen, held.latest, held.words.len());
         self.remove_one(key, identity);
+        // No limit is forgotten for a longer ring: without room the two oldest entries become one.
+        let fits = self.make_spare_room(at.now, cell::length(words));
+        let words = if fits { words } else { before };
         let cell = self.insert(at.now, (key, identity), (seen, latest), words);
         if let Some(own) = cell.get_mut(cell::HEADER_WORDS..) {
             entries::move_to(&copy, own);
@@ -250,7 +266,7 @@ impl Shard {
 
     fn insert_counter(&mut self, now: Nanos, cell: (KeyHash, Identity), rule: &Rule) -> &mut [u64] {
         let words = counter::words(&rule.algorithm);
-        self.insert(now, cell, (rule.capacity(), now), words)
+        self.insert(now, cell, (rule.noted(), now), words)
     }
 
     fn held_or_untouched(&self, at: Moment, ask: &Ask) -> Held<'_> {

@@ -60,6 +60,33 @@ impl Shard {
         if self.evict_known(now) {
             return;
         }
+        let (removed, standoff) = self.evict_batch(now);
+        let Some(standoff) = standoff else { return };
+        if removed == 0 {
+            self.evict_next(standoff, now);
+        } else {
+            self.standoff = Some(standoff);
+        }
+    }
+
+    /// Frees cells that are not at their limit; false if there are none.
+    pub(super) fn evict_spare(&mut self, now: Nanos) -> bool {
+        if let Some(mut standoff) = self.standoff.take()
+            && !standoff.is_over(now)
+        {
+            self.settle(&mut standoff, now);
+            let removed = self.evict_suspect(&standoff, now);
+            self.standoff = Some(standoff);
+            return removed;
+        }
+        let (removed, standoff) = self.evict_batch(now);
+        self.standoff = standoff;
+        removed > 0
+    }
+
+    /// Frees a batch of cells that are not at their limit. Returns how many, and a standoff if all that
+    /// are left are at theirs.
+    fn evict_batch(&mut self, now: Nanos) -> (usize, Option<Box<Standoff>>) {
         let Scan {
             empty,
             mut below,
@@ -78,13 +105,9 @@ impl Shard {
         let below = below.iter().map(|candidate| candidate.handle);
         self.remove_cells(empty.into_iter().chain(below).collect());
         if spared == 0 && !at_limit.is_empty() {
-            let standoff = Box::new(Standoff::new(at_limit, batch));
-            if removed == 0 {
-                self.evict_next(standoff, now);
-            } else {
-                self.standoff = Some(standoff);
-            }
+            return (removed, Some(Box::new(Standoff::new(at_limit, batch))));
         }
+        (removed, None)
     }
 
     /// Removes the empty counters; returns how many.
@@ -127,11 +150,20 @@ impl Shard {
             return false;
         }
         self.settle(&mut standoff, now);
+        if !self.evict_suspect(&standoff, now) {
+            return self.evict_next(standoff, now);
+        }
+        self.standoff = Some(standoff);
+        true
+    }
+
+    /// Removes the least used of the cells that a standoff suspects to be below their limit.
+    fn evict_suspect(&mut self, standoff: &Standoff, now: Nanos) -> bool {
         let candidates = standoff
             .suspects()
             .filter_map(|key| self.candidate(key, now));
         let Some(least) = candidates.min_by(Candidate::rank) else {
-            return self.evict_next(standoff, now);
+            return false;
         };
         if least.used == 0 {
             self.losses.expired = self.losses.expired.saturating_add(1);
@@ -139,7 +171,6 @@ impl Shard {
             self.losses.evicted = self.losses.evicted.saturating_add(1);
         }
         self.remove_cell(least.handle);
-        self.standoff = Some(standoff);
         true
     }
 

@@ -131,7 +131,7 @@ impl Shard {
     }
 
     /// Adds a cell that is not there yet, with so many words of its own, all zero: what is known of it is
-    /// the capacity it saw and its last charge.
+    /// what it notes of the rule and its last charge.
     pub(super) fn insert(
         &mut self,
         now: Nanos,
@@ -181,6 +181,20 @@ impl Shard {
                 self.trim();
             }
         }
+    }
+
+    /// Evicts counters below their limit until one more cell of that many words fits; false if it does not.
+    pub(super) fn make_spare_room(&mut self, now: Nanos, words: usize) -> bool {
+        while self.bytes_with_one_more(words) > self.budget {
+            if !self.evict_spare(now) {
+                self.trim();
+                return self.bytes_with_one_more(words) <= self.budget;
+            }
+            if self.bytes_with_one_more(words) > self.budget {
+                self.trim();
+            }
+        }
+        true
     }
 
     fn bytes_with_one_more(&self, words: usize) -> usize {

@@ -4,6 +4,7 @@
 mod algorithms;
 mod amends;
 mod any_rules;
+mod backlog;
 mod bans;
 mod calendars;
 mod concurrency;
@@ -11,6 +12,7 @@ mod flood;
 mod model;
 mod shares;
 mod slow;
+mod tiers;
 mod waits;
 
 use super::{Ask, Change, SHARD_COUNT, Store, StoreConfig};

@@ -107,6 +107,15 @@ fn rules() {
             golden[0]
         ),
     );
+    // The tier of a bucket whose largest tier holds 300; of other algorithms the ceiling does not travel.
+    let tiered = |algorithm| Rule {
+        ceiling: 300,
+        ..Rule::new(algorithm)
+    };
+    let window = "fd005847f80d000000";
+    let [_, _, _, _, token, leaky, _] = algorithms();
+    shape(tiered(token), &format!("07 64 {window} c8 fb2c01 00 00 00"));
+    shape(tiered(leaky), &format!("08 64 {window} 32 fb2c01 00 00 00"));
     for (code, unit) in CalendarUnit::ALL.into_iter().enumerate() {
         let algorithm = Algorithm::FixedWindow(FixedWindow {
             limit: 1,

@@ -108,6 +108,7 @@ pub(crate) fn rule_on_all_terms() -> Rule {
         set_aside: 20,
         enforcement: Enforcement::Shadow,
         ban: Some(BAN),
+        ceiling: 100,
     }
 }
 

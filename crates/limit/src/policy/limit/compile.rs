@@ -102,6 +102,8 @@ impl Compile<'_> {
             set_aside: 0,
             enforcement: self.enforcement,
             ban: self.ban,
+            // That of all tiers is known when all are made.
+            ceiling: algorithm.capacity(),
         };
         let set_aside = self
             .share

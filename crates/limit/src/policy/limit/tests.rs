@@ -5,7 +5,7 @@ use crate::{
     key::KeyHash,
     policy::tests::{HASH_KEY, attributes, spec},
     question::CheckError,
-    spec::{AlgorithmSpec, LimitNumber, LimitSpec},
+    spec::{AlgorithmSpec, LimitNumber, LimitSpec, TierNumber},
     units::{MAX_UNITS, Nanos},
 };
 
@@ -107,4 +107,32 @@ fn a_wrong_spec_names_its_field() {
     }
     let hard = with(|_, _, slices, hard| (*slices, *hard) = (2, true));
     assert!(Limit::new("api", hard, &HASH_KEY).is_ok());
+}
+
+/// What tiers share is clamped to what the largest of them may hold, the unlimited aside.
+#[test]
+fn all_tiers_know_the_largest() {
+    let number = |number| TierNumber::Units(number);
+    let mut spec = spec("tiers", &["user"]);
+    spec.algorithm = AlgorithmSpec::TokenBucket {
+        window: Nanos::from_millis(60_000),
+        burst: None,
+    };
+    spec.limit = LimitNumber::By {
+        attribute: "plan".to_owned(),
+        values: vec![
+            ("pro".to_owned(), number(6000)),
+            ("none".to_owned(), number(0)),
+            ("root".to_owned(), TierNumber::Unlimited),
+        ],
+        default: number(60),
+    };
+    let tiers = super::compile::tiers_of(&spec).expect("a right spec");
+    for (plan, capacity) in [("pro", 6000), ("none", 0), ("free", 60)] {
+        let rules = tiers.rules(&attributes(&[("plan", plan)]));
+        let rules = rules.expect("a limited tier");
+        for rule in [rules.named, rules.others] {
+            assert_eq!((rule.capacity(), rule.ceiling), (capacity, 6000), "{plan}");
+        }
+    }
 }

@@ -38,9 +38,26 @@ impl Tiers {
         values: Vec<(String, Option<Rules>)>,
         default: Option<Rules>,
     ) -> Self {
+        let all = values.iter().map(|(_, rules)| rules).chain([&default]);
+        let capacities = all.flatten().map(|rules| rules.named.capacity());
+        let ceiling = capacities.max().unwrap_or(0);
+        let below = |rules: Rules| Rules {
+            named: Rule {
+                ceiling,
+                ..rules.named
+            },
+            others: Rule {
+                ceiling,
+                ..rules.others
+            },
+        };
+        let default = default.map(below);
+        let values = values
+            .into_iter()
+            .map(|(value, rules)| (value, rules.map(below)));
         Self::By {
             attribute,
-            values: values.into_iter().collect(),
+            values: values.collect(),
             default,
         }
     }

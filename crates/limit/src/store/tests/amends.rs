@@ -30,11 +30,7 @@ fn a_charge_goes_back_to_where_it_went_and_only_it() {
         let read = || store.decide(now, &of(1), Mode::Peek).used;
         assert_eq!(read(), 6, "{algorithm:?}");
         give_back(now, slice.wrapping_add(1 << 60), 3);
-        assert_eq!(read(), if is_of_bucket(&algorithm) { 3 } else { 6 });
-        if is_of_bucket(&algorithm) {
-            // A bucket is one level: it knows no place, only since when what came then drains.
-            continue;
-        }
+        assert_eq!(read(), 6, "{algorithm:?}");
         give_back(now, other, 3);
         assert_eq!(read(), 3, "{algorithm:?}");
         give_back(now, slice, 100);

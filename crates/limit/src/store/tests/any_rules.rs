@@ -102,6 +102,7 @@ fn rules() -> impl Strategy<Value = Rule> {
                 Enforcement::Enforced
             },
             ban,
+            ceiling: algorithm.capacity().max(aside),
         }
     })
 }
@@ -215,5 +216,6 @@ fn changed(mut rule: Rule, number: u64) -> Rule {
         Algorithm::Concurrency(rule) => rule.limit = few,
     }
     rule.set_aside = rule.set_aside.min(rule.capacity());
+    rule.ceiling = rule.ceiling.max(rule.capacity());
     rule
 }

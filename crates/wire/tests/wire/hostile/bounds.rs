@@ -62,6 +62,10 @@ fn algorithms_out_of_range_are_refused() {
         (format!("05 {MOST} {MINUTE} fdffffffffffff1f00"), 1 << 53),
         (format!("05 00 {MINUTE} 09"), 0),
         (format!("06 {MOST_OF_A_LOG} {MINUTE}"), 10_000),
+        (format!("07 64 {MINUTE} 0a 0a"), 10),
+        (format!("07 64 {MINUTE} 0a {MOST}"), 10),
+        (format!("08 64 {MINUTE} 09 0a"), 10),
+        (format!("08 00 {MINUTE} 09 00"), 0),
     ];
     for (algorithm, capacity) in least {
         assert_eq!(
@@ -93,7 +97,16 @@ fn algorithms_out_of_range_are_refused() {
         "03 64 05 03 555443".to_owned(),
         "03 64 00 03 555444".to_owned(),
         "03 64 00 00".to_owned(),
-        format!("07 64 {MINUTE}"),
+        format!("09 64 {MINUTE} 01 01"),
+        // A ceiling below the capacity, and one that is too large.
+        format!("07 64 {MINUTE} 0a 09"),
+        format!("07 64 {MINUTE} 0a {TOO_MANY}"),
+        format!("08 64 {MINUTE} 09 09"),
+        format!("08 64 {MINUTE} 09 {TOO_MANY}"),
+        // What the numbers of other buckets must be, those of tiers must be.
+        format!("07 00 {MINUTE} 01 02"),
+        format!("07 64 {MINUTE} {TOO_MANY} {MOST}"),
+        format!("08 {TOO_MANY} {MINUTE} 01 {MOST}"),
         format!("00 64 {MINUTE} 0a 02"),
     ] {
         refused_rule(&algorithm, USUAL);

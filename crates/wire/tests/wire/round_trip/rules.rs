@@ -84,11 +84,23 @@ fn ban() -> impl Strategy<Value = Ban> {
     })
 }
 
+fn is_bucket(algorithm: &Algorithm) -> bool {
+    matches!(
+        algorithm,
+        Algorithm::TokenBucket(_) | Algorithm::LeakyBucket(_)
+    )
+}
+
 /// Any rule that there can be.
 pub(super) fn rule() -> impl Strategy<Value = Rule> {
     let algorithm = prop_oneof![sliding_window(), fixed_window(), bucket(), of_entries()];
     let terms = (any::<u64>(), any::<bool>(), option::of(ban()));
     (algorithm, terms).prop_map(|(algorithm, (part, shadow, ban))| Rule {
+        ceiling: if part % 2 == 0 && is_bucket(&algorithm) {
+            algorithm.capacity() + part % (MAX_UNITS - algorithm.capacity() + 1)
+        } else {
+            algorithm.capacity()
+        },
         algorithm,
         set_aside: part % (algorithm.capacity() + 1),
         enforcement: if shadow {

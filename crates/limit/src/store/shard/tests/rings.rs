@@ -178,3 +178,30 @@ fn what_has_emptied_meanwhile_goes_before_what_is_used() {
     assert!(shard.losses.expired > 0);
     assert_eq!(shard.losses.evicted, 0);
 }
+
+/// P7: a ring that grows forgets no limit, neither its own nor that of another.
+#[test]
+fn two_long_logs_in_a_shard_forget_no_limit() {
+    let mut shard = Shard::new(256 * 1024, Nanos::ZERO);
+    let log = Rule::new(Algorithm::SlidingLog(SlidingLog {
+        limit: 10_000,
+        window: window(3_600_000),
+    }));
+    let (a, b) = (one(key_in_shard(0, 1), log), one(key_in_shard(0, 2), log));
+    let other = one(key_in_shard(0, 3), rule(1, 3600, 10, OldestSlice::Weighted));
+    assert!(shard.decide(NOW, &other, Mode::Consume, 0).is_allowed());
+    let mut admitted = [0_u64; 2];
+    for (first, which) in [(0, 0), (20_000, 1), (40_000, 0), (60_000, 1)] {
+        for number in 1..=15_000 {
+            let ask = [&a, &b][which];
+            let verdict = shard.decide(after(first + number), ask, Mode::Consume, 0);
+            admitted[which] += u64::from(verdict.is_allowed());
+        }
+        assert!(shard.bytes() <= 256 * 1024);
+    }
+    assert_eq!(admitted, [10_000; 2]);
+    let again = shard.decide(after(80_000), &other, Mode::Consume, 0);
+    assert!(!again.is_allowed());
+    assert_eq!(shard.losses.evicted_at_limit, 0);
+    check(&shard);
+}
