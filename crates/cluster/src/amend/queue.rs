@@ -12,10 +12,10 @@ use tollgate_wire::identity::BootId;
 use super::AMEND_WINDOW;
 
 /// The oldest outstanding amendment is [`AMEND_WINDOW`] numbers back: the owner could not tell it
-/// from a repetition any more. Nothing was stored.
+/// from a repetition any more. Nothing was stored, and what was to be held comes back.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 #[error("more than {AMEND_WINDOW} amendments are outstanding")]
-pub struct QueueFull;
+pub struct QueueFull<H = ()>(pub H);
 
 /// A change of a counter that must reach its owner, once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,7 +29,8 @@ pub struct Amendment {
 impl Amendment {
     /// Whether it means something to another owner than the one that it was for: a slice is one of its
     /// clock, but a permit's number is nobody else's.
-    const fn outlives_owner(&self) -> bool {
+    #[must_use]
+    pub const fn outlives_owner(&self) -> bool {
         match self.change {
             Change::GiveBack { .. } => {
                 matches!(self.ask.rule.algorithm, Algorithm::Concurrency(_))
@@ -39,45 +40,51 @@ impl Amendment {
     }
 }
 
-/// An amendment that its owner did not take, for the next owner of its slot.
+/// An amendment and what bounds it; out of a queue, one that its owner did not take, for the next owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Returned {
     /// What is to be done.
     pub amendment: Amendment,
     /// When it is of no use any more.
     pub expires: Nanos,
+    /// The boot of the only owner that it means something to; `None` if it is any that owns the key.
+    pub boot: Option<BootId>,
 }
 
-/// The outstanding amendments towards one owner.
+/// The outstanding amendments towards one owner, each with something that is held as long.
 ///
 /// Invariants: sequence numbers are dense from 0 and never used twice, whatever the owner's boot, so that
 /// none is taken for a repetition of another; all outstanding ones lie in one [`AMEND_WINDOW`].
 #[derive(Debug)]
-pub struct AmendQueue {
+pub struct AmendQueue<H = ()> {
     owner: BootId,
     /// The number of the first place, which is taken unless there is none.
     first: u64,
-    places: VecDeque<Option<Outstanding>>,
+    places: VecDeque<Option<Outstanding<H>>>,
     outstanding: usize,
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Outstanding {
+#[derive(Debug)]
+struct Outstanding<H> {
     amendment: Amendment,
     sent_at: Option<Nanos>,
     expires: Nanos,
+    held: H,
 }
 
-impl Outstanding {
-    fn returned(self) -> Option<Returned> {
-        self.amendment.outlives_owner().then_some(Returned {
+impl<H> Outstanding<H> {
+    fn returned(self) -> Option<(Returned, H)> {
+        let returned = Returned {
             amendment: self.amendment,
             expires: self.expires,
-        })
+            boot: None,
+        };
+        let outlives_owner = self.amendment.outlives_owner();
+        outlives_owner.then_some((returned, self.held))
     }
 }
 
-impl AmendQueue {
+impl<H> AmendQueue<H> {
     /// Nothing is outstanding towards this boot of the owner.
     #[must_use]
     pub const fn new(owner: BootId) -> Self {
@@ -91,7 +98,7 @@ impl AmendQueue {
 
     /// The owner speaks as this boot. If it is a new one, give-backs to the old one are dropped, since
     /// its counters are gone; the others come out.
-    pub fn handle_owner(&mut self, owner: BootId) -> Vec<Returned> {
+    pub fn handle_owner(&mut self, owner: BootId) -> Vec<(Returned, H)> {
         if owner == self.owner {
             return Vec::new();
         }
@@ -100,7 +107,7 @@ impl AmendQueue {
     }
 
     /// The owner is gone: all but give-backs come out.
-    pub fn drain(&mut self) -> Vec<Returned> {
+    pub fn drain(&mut self) -> Vec<(Returned, H)> {
         let taken = u64::try_from(self.places.len()).unwrap_or(u64::MAX);
         self.first = self.first.saturating_add(taken);
         self.outstanding = 0;
@@ -110,7 +117,7 @@ impl AmendQueue {
 
     /// The owner does not own the slot (any more): it is not sent again, and comes out unless it is a
     /// give-back.
-    pub fn take_back(&mut self, sequence: u64) -> Option<Returned> {
+    pub fn take_back(&mut self, sequence: u64) -> Option<(Returned, H)> {
         let taken = self.take(sequence)?;
         taken.returned()
     }
@@ -121,30 +128,30 @@ impl AmendQueue {
         self.owner
     }
 
-    /// A counter must be changed; that is due at once, and for [`Amendment::life`] from now, when what it is about
-    /// has left the counter anyway. Gives its sequence number.
+    /// A counter must be changed; that is due at once, and until an instant: as a rule for
+    /// [`Amendment::life`] from now, when what it is about has left the counter anyway. Gives its sequence
+    /// number. `held` is dropped when the owner has it or it has expired.
     ///
     /// # Errors
     /// [`QueueFull`].
-    pub fn push(&mut self, now: Nanos, amendment: Amendment) -> Result<u64, QueueFull> {
-        let expires = now.saturating_add(amendment.life());
-        self.push_until(expires, amendment)
-    }
-
-    /// The same, until an instant of the caller's choice.
-    ///
-    /// # Errors
-    /// [`QueueFull`].
-    pub fn push_until(&mut self, expires: Nanos, amendment: Amendment) -> Result<u64, QueueFull> {
+    pub fn push_until(
+        &mut self,
+        expires: Nanos,
+        amendment: Amendment,
+        held: H,
+    ) -> Result<u64, QueueFull<H>> {
         if self.places.len() >= AMEND_WINDOW {
-            return Err(QueueFull);
+            return Err(QueueFull(held));
         }
-        let behind = u64::try_from(self.places.len()).map_err(|_error| QueueFull)?;
+        let Ok(behind) = u64::try_from(self.places.len()) else {
+            return Err(QueueFull(held));
+        };
         let sequence = self.first.saturating_add(behind);
         self.places.push_back(Some(Outstanding {
             amendment,
             sent_at: None,
             expires,
+            held,
         }));
         self.outstanding = self.outstanding.saturating_add(1);
         Ok(sequence)
@@ -168,7 +175,7 @@ impl AmendQueue {
         &mut self,
         now: Nanos,
         retry_interval: Nanos,
-    ) -> impl Iterator<Item = (u64, Amendment)> + use<'_> {
+    ) -> impl Iterator<Item = (u64, Amendment)> + use<'_, H> {
         let sequences = self.first..;
         sequences
             .zip(&mut self.places)
@@ -215,7 +222,7 @@ impl AmendQueue {
         usize::try_from(index).ok()
     }
 
-    fn take(&mut self, sequence: u64) -> Option<Outstanding> {
+    fn take(&mut self, sequence: u64) -> Option<Outstanding<H>> {
         let at = self.index_of(sequence)?;
         let taken = self.places.get_mut(at)?.take()?;
         self.outstanding = self.outstanding.saturating_sub(1);
@@ -228,6 +235,17 @@ impl AmendQueue {
             self.places.pop_front();
             self.first = self.first.saturating_add(1);
         }
+    }
+}
+
+impl AmendQueue {
+    /// The same for [`Amendment::life`] from now, holding nothing.
+    ///
+    /// # Errors
+    /// [`QueueFull`].
+    pub fn push(&mut self, now: Nanos, amendment: Amendment) -> Result<u64, QueueFull> {
+        let expires = now.saturating_add(amendment.life());
+        self.push_until(expires, amendment, ())
     }
 }
 
@@ -307,7 +325,7 @@ mod tests {
         let mut queue = AmendQueue::new(BootId(1));
         queue.push(at(0), give_back(1)).unwrap();
         queue.push(at(500), give_back(2)).unwrap();
-        queue.push_until(at(600), give_back(3)).unwrap();
+        queue.push_until(at(600), give_back(3), ()).unwrap();
         queue.expire(at(599));
         assert_eq!(queue.len(), 3);
         queue.expire(at(600));
@@ -334,9 +352,13 @@ mod tests {
         }
         assert_eq!(queue.handle_owner(BootId(1)), []);
         assert_eq!(queue.len(), 5);
-        let returned = lasting.map(|amendment| Returned {
-            amendment,
-            expires: at(1_000),
+        let returned = lasting.map(|amendment| {
+            let returned = Returned {
+                amendment,
+                expires: at(1_000),
+                boot: None,
+            };
+            (returned, ())
         });
         assert_eq!(queue.handle_owner(BootId(2)), returned);
         assert!(queue.is_empty());
@@ -360,11 +382,33 @@ mod tests {
         });
         queue.push(at(0), release).unwrap();
         assert_eq!(queue.take_back(0), None);
-        assert_eq!(queue.take_back(2).unwrap().amendment, release);
-        let returned = queue.take_back(1).unwrap();
+        assert_eq!(queue.take_back(2).unwrap().0.amendment, release);
+        let (returned, ()) = queue.take_back(1).unwrap();
         assert_eq!((returned.amendment, returned.expires), (charge, at(1_000)));
         assert_eq!(queue.take_back(1), None, "once");
         assert_eq!(due(&mut queue, 100), []);
+    }
+
+    #[test]
+    fn what_is_held_is_held_until_the_owner_has_it_or_it_is_of_no_use() {
+        let held = std::sync::Arc::new(());
+        let holders = || std::sync::Arc::strong_count(&held) - 1;
+        let mut queue = AmendQueue::new(BootId(1));
+        let charge = amendment(Change::Charge);
+        for expires in [500, 900, 900, 900] {
+            let held = std::sync::Arc::clone(&held);
+            queue.push_until(at(expires), charge, held).unwrap();
+        }
+        assert_eq!(queue.due(at(0), RETRY).count(), 4);
+        assert_eq!(holders(), 4);
+        queue.acknowledge(1);
+        assert_eq!(holders(), 3);
+        queue.expire(at(500));
+        assert_eq!(holders(), 2);
+        let returned = (queue.take_back(2), queue.drain());
+        assert_eq!(holders(), 2);
+        drop(returned);
+        assert_eq!(holders(), 0);
     }
 
     #[test]
@@ -374,11 +418,11 @@ mod tests {
         for _ in 0..AMEND_WINDOW {
             queue.push(at(0), give_back(1)).unwrap();
         }
-        assert_eq!(queue.push(at(0), give_back(1)), Err(QueueFull));
+        assert_eq!(queue.push(at(0), give_back(1)), Err(QueueFull(())));
         queue.acknowledge(5);
         assert_eq!(
             queue.push(at(0), give_back(1)),
-            Err(QueueFull),
+            Err(QueueFull(())),
             "0 holds the window"
         );
         queue.acknowledge(0);

@@ -6,7 +6,7 @@ use std::sync::{
     atomic::{AtomicU64, Ordering},
 };
 
-use tollgate_cluster::Amendment;
+use tollgate_cluster::{Amendment, Returned};
 use tollgate_limit::{
     Action, ActionError, AlgorithmSpec, AmendedLimit, Ask, Attributes, BanSpec, Call, Change, Cost,
     Counted, DecidedBy, Decision, Ending, Fallback, LimitSpec, Mode, Nanos, Outcome, Question,
@@ -206,8 +206,12 @@ async fn a_change_told_to_a_node_that_is_not_the_owner_reaches_the_owner_once() 
     );
     let send = |user: &str, change| {
         let amendment = amendment(&cluster, user, change);
-        link.amend_until(entry.now(), Nanos::MAX, amendment)
-            .unwrap()
+        let change = Returned {
+            amendment,
+            expires: Nanos::MAX,
+            boot: None,
+        };
+        link.amend_until(entry.now(), change, None).unwrap()
     };
     let mut sent = Vec::new();
     for _ in 0..50 {
