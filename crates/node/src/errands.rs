@@ -6,9 +6,9 @@
 //!
 //! Knows nothing of receipts or checks. Invariants: at most [`MAX_WAITING`] wait, and what has a
 //! reserved [`Room`] is never turned away: it keeps its room on its way by a link too, until the owner has
-//! it. What comes back without room, permits of refused checks, is lost where there is none, with a line in
-//! the log; such a permit ends with its time to live. An amendment is in one place at a time: here, in one link's
-//! queue, or done; it leaves when it has expired.
+//! it. What comes back without room, permits of refused checks, is lost where there is none, with a line
+//! in the log; such a permit ends with its time to live. An amendment is in one place at a time: here, in
+//! one link's queue, or done; it leaves when it has expired, or when it is for a boot that is gone.
 
 use std::{
     collections::VecDeque,

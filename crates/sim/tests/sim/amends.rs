@@ -445,8 +445,8 @@ fn as_many_changes_as_there_is_room_for_outlive_their_owner() {
         let mut done = 0;
         for batch in receipts.chunks(256) {
             let mut acting = JoinSet::new();
-            for one in batch.iter().cloned() {
-                let entry = Arc::clone(entry);
+            for one in batch {
+                let (entry, one) = (Arc::clone(entry), one.clone());
                 acting.spawn(async move { act(&entry, &one, settling(2)).await.is_ok() });
             }
             let ends = acting.join_all().await;
