@@ -3,13 +3,9 @@
 
 use std::{sync::Arc, time::Duration};
 
-use tokio::{
-    task::JoinSet,
-    time::{sleep, timeout},
-};
+use tokio::time::{sleep, timeout};
 use tollgate_limit::{
-    Action, ActionError, AlgorithmSpec, Counted, Ending, Fallback, LimitSpec, Nanos, Outcome,
-    Reason, Receipt,
+    Action, ActionError, Counted, Ending, Fallback, LimitSpec, Nanos, Outcome, Reason, Receipt,
 };
 use tollgate_node::{Node, Timeouts};
 use tollgate_sim::{LinkConditions, Simulation};
@@ -22,17 +18,21 @@ use crate::{
     cluster::{Cluster, await_that},
 };
 
-const NODES: u8 = 3;
-const ENTRY: usize = 0;
-const OWNER: usize = 1;
-const OTHER: usize = 2;
+pub(crate) const NODES: u8 = 3;
+pub(crate) const ENTRY: usize = 0;
+pub(crate) const OWNER: usize = 1;
+pub(crate) const OTHER: usize = 2;
 /// The check deadline of the default timeouts, and a tick of the simulated network.
 const IN_TIME: Duration = Duration::from_millis(52);
 /// What room can be reserved for: more than a link's queue takes.
-const MOST_OUTSTANDING: u64 = 4_096;
+pub(crate) const MOST_OUTSTANDING: u64 = 4_096;
 
 /// Runs a scenario on three nodes with these limits.
-fn run(seed: u64, limits: &[LimitSpec], scenario: impl AsyncFnOnce(&Simulation, &Cluster)) {
+pub(crate) fn run(
+    seed: u64,
+    limits: &[LimitSpec],
+    scenario: impl AsyncFnOnce(&Simulation, &Cluster),
+) {
     let run = Simulation::run(seed, async |simulation| {
         let timeouts = Timeouts::default();
         let cluster = Cluster::start_limits(simulation, NODES, timeouts, limits).await;
@@ -47,7 +47,7 @@ fn users() -> LimitSpec {
 
 /// Which way is cut.
 #[derive(Clone, Copy, Debug)]
-enum Cut {
+pub(crate) enum Cut {
     /// Amendments do not arrive.
     There,
     /// They do, but nobody learns of it.
@@ -57,7 +57,7 @@ enum Cut {
 }
 
 impl Cut {
-    fn strike(self, simulation: &Simulation, cluster: &Cluster) {
+    pub(crate) fn strike(self, simulation: &Simulation, cluster: &Cluster) {
         let (entry, owner) = (cluster.address(ENTRY), cluster.address(OWNER));
         match self {
             Self::There => simulation.network().block(entry, owner),
@@ -67,7 +67,7 @@ impl Cut {
     }
 }
 
-async fn settle_cut(node: &Arc<Node>, receipt: &Receipt, units: u64) {
+pub(crate) async fn settle_cut(node: &Arc<Node>, receipt: &Receipt, units: u64) {
     let done = timeout(IN_TIME, act(node, receipt, settling(units))).await;
     let done = done.expect("answered in time").unwrap();
     assert!(done.iter().all(|limit| limit.now.is_none()), "{done:?}");
@@ -371,91 +371,4 @@ fn a_failure_reported_of_a_check_decided_without_its_owner_bans_at_the_owner() {
         let told = cluster.read(OTHER, "user", &user).await.unwrap();
         assert_eq!(told.outcome, Outcome::Refuse(Reason::Banned));
     });
-}
-
-async fn give_up_the_owner(simulation: &Simulation, cluster: &Cluster) {
-    simulation.network().unplug(cluster.address(OWNER));
-    let left = [&cluster.nodes[ENTRY], &cluster.nodes[OTHER]];
-    await_that("the owner is given up", || {
-        left.iter().all(|node| node.report().members.len() == 2)
-    })
-    .await;
-    sleep(Duration::from_secs(2)).await;
-}
-
-/// The next owner counts from nothing: what the lost one charged is not in its counters.
-#[test]
-fn an_old_receipt_takes_nothing_from_the_next_owner() {
-    let burst = None;
-    for algorithm in [
-        window(HOUR),
-        AlgorithmSpec::FixedWindow { window: HOUR },
-        AlgorithmSpec::TokenBucket {
-            window: HOUR,
-            burst,
-        },
-    ] {
-        let limits = [limit("user", 40, algorithm.clone())];
-        run(60, &limits, async |simulation, cluster| {
-            let entry = &cluster.nodes[ENTRY];
-            let user = cluster.value_at(OWNER, "user", 0);
-            let values = &[("user", &*user)];
-            let bought = receipt(entry, &ask(entry, values, 10).await);
-            let reserved = receipt(entry, &ask(entry, values, 10).await);
-            let waits = receipt(entry, &ask(entry, values, 10).await);
-            simulation.network().unplug(cluster.address(OWNER));
-            settle_cut(entry, &waits, 1).await;
-            give_up_the_owner(simulation, cluster).await;
-            assert!(ask(entry, values, 35).await.is_allowed());
-            let now_at = |done: Done| done.unwrap()[0].now.unwrap().used;
-            for node in [entry, &cluster.nodes[OTHER]] {
-                let used = cluster.used(ENTRY, "user", &user).await;
-                assert!(used >= 34, "{used} by {algorithm:?}");
-                let old = if Arc::ptr_eq(node, entry) {
-                    now_at(act(node, &bought, Action::Refund).await)
-                } else {
-                    now_at(act(node, &reserved, settling(1)).await)
-                };
-                assert!(old >= 34, "{old} by {algorithm:?}");
-            }
-            // But what the next owner charged is its own to give back.
-            let own = receipt(entry, &ask(entry, values, 4).await);
-            let used = cluster.used(ENTRY, "user", &user).await;
-            let left = now_at(act(&cluster.nodes[OTHER], &own, Action::Refund).await);
-            assert_eq!(left + 4, used, "{algorithm:?}");
-        });
-    }
-}
-
-#[test]
-fn as_many_changes_as_there_is_room_for_outlive_their_owner() {
-    let many = limit("user", 100_000, window(HOUR));
-    let longest = Duration::from_secs(7_200);
-    let run = Simulation::run_for(61, longest, async |simulation| {
-        let timeouts = Timeouts::default();
-        let cluster = Cluster::start_limits(simulation, NODES, timeouts, &[many]).await;
-        let entry = &cluster.nodes[ENTRY];
-        let user = cluster.value_at(OWNER, "user", 0);
-        let values = &[("user", &*user)];
-        let mut receipts = Vec::new();
-        for _ in 0..MOST_OUTSTANDING + 1_024 {
-            receipts.push(receipt(entry, &ask(entry, values, 1).await));
-        }
-        Cut::Both.strike(simulation, &cluster);
-        let mut done = 0;
-        for batch in receipts.chunks(256) {
-            let mut acting = JoinSet::new();
-            for one in batch {
-                let (entry, one) = (Arc::clone(entry), one.clone());
-                acting.spawn(async move { act(&entry, &one, settling(2)).await.is_ok() });
-            }
-            let ends = acting.join_all().await;
-            done += ends.into_iter().map(u64::from).sum::<u64>();
-        }
-        give_up_the_owner(simulation, &cluster).await;
-        sleep(Duration::from_secs(20)).await;
-        assert!(done > MOST_OUTSTANDING / 2, "{done}");
-        assert_eq!(cluster.used(ENTRY, "user", &user).await, done);
-    });
-    run.unwrap();
 }
