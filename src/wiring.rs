@@ -233,6 +233,8 @@ async fn counter(
             charged: Cost::ZERO,
             verdict: reading.verdict,
             decided_by: DecidedBy::Owner,
+            // Nothing is charged.
+            boot: 0,
             node: reading.owner.clone(),
             degraded: false,
         },

@@ -250,6 +250,7 @@ impl FakeChecker {
             verdict,
             decided_by,
             node: node("n2"),
+            boot: 1,
             degraded: decided_by == DecidedBy::Fallback,
         }
     }

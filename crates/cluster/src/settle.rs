@@ -19,6 +19,8 @@ pub struct Answer {
     pub decided_by: DecidedBy,
     /// The node that decided.
     pub node: NodeId,
+    /// The boot of that node.
+    pub boot: u64,
     /// Whether the answer may miss counts that the cluster has.
     pub degraded: bool,
 }
@@ -140,6 +142,7 @@ impl Settlement {
                     rule: applied.rule,
                     cost: applied.cost,
                     slice: answer.verdict.charged_slice,
+                    boot: answer.boot,
                 };
                 match place.step {
                     Step::Owner => settled.give_back.push(GiveBackTo::Owner(charge)),
@@ -160,6 +163,7 @@ impl Settlement {
                 verdict: answer.verdict,
                 decided_by: answer.decided_by,
                 node: answer.node,
+                boot: answer.boot,
                 degraded: answer.degraded,
             });
         }

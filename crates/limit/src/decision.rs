@@ -87,6 +87,8 @@ pub struct LimitDecision {
     pub decided_by: DecidedBy,
     /// The node that decided.
     pub node: NodeId,
+    /// The boot of that node: the counters of another boot do not hold the charge.
+    pub boot: u64,
     /// Whether the answer may miss counts that the cluster has.
     pub degraded: bool,
 }
@@ -206,6 +208,7 @@ mod tests {
             verdict,
             decided_by: DecidedBy::Owner,
             node: NodeId::new("n1").unwrap(),
+            boot: 1,
             degraded: false,
         }
     }

@@ -27,6 +27,8 @@ pub struct Charge {
     pub cost: Cost,
     /// Where it went, on the clock of the node that charged.
     pub slice: u64,
+    /// The boot of the node that charged: no other boot's counters hold the charge.
+    pub boot: u64,
 }
 
 /// Whose counters a charge went to.
@@ -99,6 +101,7 @@ impl Receipt {
                     rule: limit.rule,
                     cost: limit.charged,
                     slice: limit.verdict.charged_slice,
+                    boot: limit.boot,
                 },
             })
         });

@@ -7,9 +7,12 @@
 //!
 //! Before an id is claimed, room is reserved for all that its owners will have to be told (see
 //! `errands`): where there is none the action is refused as unreachable, its id is good still. So after
-//! the claim nothing is lost but with this node: what an owner could not be told in time is sent again,
-//! to whoever owns the slot by then, until it is acknowledged or its window has passed. Give-backs name a
-//! slice of the owner that charged and end with it: the error is to refuse.
+//! the claim nothing is lost but with this node: what an owner could not be told in time keeps its room and
+//! is sent again, to whoever owns the slot by then, until it is acknowledged or its window has passed.
+//! Give-backs are for the boot of the owner that charged, which the receipt names, and for no other, whose
+//! counters do not hold the charge: there they are left out, and the state is told as it is. The error is to
+//! refuse. Permits are exempt, since nobody else's have their numbers. So are charges, failures and
+//! refunds by question: they go to whoever owns the key now.
 //!
 //! Invariant: an action is answered within the check deadline.
 
@@ -24,6 +27,7 @@ use tollgate_limit::{
     Action, ActionError, AmendedLimit, Ask, Change, ChargedAt, CheckError, Cost, Counted, Ending,
     KeyHash, Nanos, Question, Receipt, ReceiptItem, Rule, Settling,
 };
+use tollgate_wire::identity::BootId;
 
 use crate::{
     check::give_back_of,
@@ -43,6 +47,8 @@ struct Told {
     at: ChargedAt,
     amendment: Option<Amendment>,
     ask: Ask,
+    /// The boot that charged: what is given back means nothing to another.
+    boot: Option<BootId>,
 }
 
 impl Told {
@@ -115,6 +121,7 @@ impl Node {
                     at: ChargedAt::Owner,
                     amendment: (ask.cost > Cost::ZERO).then_some(Amendment { ask, change }),
                     ask,
+                    boot: None,
                 }
             })
             .collect();
@@ -149,6 +156,7 @@ impl Node {
         let change = Some(Returned {
             amendment,
             expires: when.deadline,
+            boot: None,
         });
         let told = self.tell(when, Telling { ask, change }, None);
         told.await.map(drop)
@@ -204,6 +212,9 @@ fn changes_of(receipt: &Receipt, action: &Action) -> Result<Changes, ActionError
             at: item.at,
             amendment: change,
             ask: ask_of(item, item.charge.cost),
+            boot: change
+                .filter(|change| !change.outlives_owner())
+                .map(|_| BootId(item.charge.boot)),
         });
     }
     let name = match action {

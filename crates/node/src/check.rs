@@ -22,6 +22,7 @@ use tollgate_limit::{
     Application, Applied, AppliedLimits, Ask, Call, Change, Charge, CheckError, CheckId, Cost,
     DecidedBy, Decision, Limit, Mode, Nanos, Question, Subject, Tally, Verdict,
 };
+use tollgate_wire::identity::BootId;
 
 pub(crate) use self::fallback::LocalShares;
 use crate::{node::Node, routes::Routes};
@@ -187,6 +188,7 @@ impl Node {
             verdict,
             decided_by: DecidedBy::Owner,
             node,
+            boot: self.boot.0,
             degraded: false,
         }
     }
@@ -213,7 +215,7 @@ impl Node {
                 GiveBackTo::Fallback(charge) => self.shares.amend(now, &give_back_of(&charge)),
                 GiveBackTo::Peer(node, charge) => {
                     if let Some(link) = self.routes.load().link_to(&node) {
-                        link.give_back(now, give_back_of(&charge));
+                        link.give_back(now, give_back_of(&charge), Some(BootId(charge.boot)));
                     }
                 }
             }

@@ -5,8 +5,10 @@
 //! has not just refused it, and looks again at each change of the routes and every [`RETRY`].
 //!
 //! Knows nothing of receipts or checks. Invariants: at most [`MAX_WAITING`] wait, and what has a
-//! reserved [`Room`] is never turned away; an amendment is in one place at a time: here, in one link's
-//! queue, or done; it leaves when it has expired.
+//! reserved [`Room`] is never turned away: it keeps its room on its way by a link too, until the owner has
+//! it. What comes back without room, permits of refused checks, is lost where there is none, with a line
+//! in the log; such a permit ends with its time to live. An amendment is in one place at a time: here, in
+//! one link's queue, or done; it leaves when it has expired, or when it is for a boot that is gone.
 
 use std::{
     collections::VecDeque,
@@ -20,9 +22,9 @@ use tollgate_cluster::Returned;
 use tollgate_limit::{Nanos, NodeId};
 use tracing::{debug, warn};
 
-use crate::{clock::Clock as _, node::Node, routes::Routes};
+use crate::{clock::Clock as _, link::NotTaken, node::Node, routes::Routes};
 
-/// The most changes that wait, those that room is reserved for included.
+/// The most changes that wait, those included that room is reserved for and those on links that have room.
 pub(crate) const MAX_WAITING: usize = 4_096;
 /// How often what nobody takes is offered again.
 const RETRY: Nanos = Nanos::from_millis(100);
@@ -52,7 +54,7 @@ struct Errand {
     returned: Returned,
     /// Who refused it; it is not asked again before the instant.
     refused: Option<(NodeId, Nanos)>,
-    _room: Room,
+    room: Room,
 }
 
 impl Default for Errands {
@@ -78,7 +80,7 @@ impl Errands {
         self.add([Errand {
             returned,
             refused: None,
-            _room: room,
+            room,
         }]);
     }
 
@@ -87,18 +89,18 @@ impl Errands {
         &self,
         now: Nanos,
         peer: &NodeId,
-        returned: impl IntoIterator<Item = Returned>,
+        returned: impl IntoIterator<Item = (Returned, Option<Room>)>,
     ) {
         let not_before = now.saturating_add(RETRY);
-        self.add(returned.into_iter().filter_map(|returned| {
-            let Some(room) = self.reserve(1) else {
+        self.add(returned.into_iter().filter_map(|(returned, room)| {
+            let Some(room) = room.or_else(|| self.reserve(1)) else {
                 warn!(%peer, "a change of a counter is lost: {MAX_WAITING} wait for an owner");
                 return None;
             };
             Some(Errand {
                 returned,
                 refused: Some((peer.clone(), not_before)),
-                _room: room,
+                room,
             })
         }));
     }
@@ -135,46 +137,61 @@ pub(crate) async fn run(node: Weak<Node>) {
 
 impl Node {
     fn run_errands(&self, now: Nanos) {
-        let mut errands = std::mem::take(&mut *self.errands.waiting.lock());
+        let errands = std::mem::take(&mut *self.errands.waiting.lock());
         if errands.is_empty() {
             return;
         }
         let routes = self.routes.load();
-        errands.retain(|errand| !self.is_done(now, &routes, errand));
-        if !errands.is_empty() {
+        let still = errands
+            .into_iter()
+            .filter_map(|errand| self.hand_on(now, &routes, errand));
+        let mut still: VecDeque<_> = still.collect();
+        if !still.is_empty() {
             let mut waiting = self.errands.waiting.lock();
-            errands.append(&mut waiting);
-            *waiting = errands;
+            still.append(&mut waiting);
+            *waiting = still;
         }
     }
 
-    /// Whether nobody needs to be told of it any more.
-    fn is_done(&self, now: Nanos, routes: &Routes, errand: &Errand) -> bool {
-        let Errand {
-            returned, refused, ..
-        } = errand;
-        let Returned { amendment, expires } = *returned;
-        if expires <= now {
+    /// Hands it on; it comes back if it must wait on.
+    fn hand_on(&self, now: Nanos, routes: &Routes, errand: Errand) -> Option<Errand> {
+        let change = errand.returned;
+        let Returned { amendment, .. } = change;
+        if change.expires <= now {
             debug!("a change of a counter has expired before its owner was reached");
-            return true;
+            return None;
         }
         let slot = amendment.ask.key.slot();
         if routes.is_own(slot) {
-            let store = &self.owner.store;
-            store.amend(now, &amendment.ask, amendment.change);
-            return true;
+            if change.boot.is_none_or(|boot| boot == self.boot) {
+                let store = &self.owner.store;
+                store.amend(now, &amendment.ask, amendment.change);
+            }
+            return None;
         }
         let Some(link) = routes.owner(slot).and_then(|owner| routes.link(owner)) else {
-            return false;
+            return Some(errand);
         };
-        if let Some((peer, not_before)) = refused
+        if let Some((peer, not_before)) = &errand.refused
             && peer == link.peer()
             && now < *not_before
         {
             // It goes by other members than this node.
             self.control.pull(peer);
-            return false;
+            return Some(errand);
         }
-        link.amend_until(now, expires, amendment).is_some()
+        let Errand {
+            returned,
+            refused,
+            room,
+        } = errand;
+        match link.amend_until(now, returned, Some(room)) {
+            Ok(_) | Err(NotTaken::Ever) => None,
+            Err(NotTaken::Now(room)) => room.map(|room| Errand {
+                returned,
+                refused,
+                room,
+            }),
+        }
     }
 }

@@ -44,7 +44,7 @@ use self::{
 use crate::{
     clock::TokioClock,
     counters::{Counter, Latencies},
-    errands::Errands,
+    errands::{Errands, Room},
 };
 
 /// Streams in each direction.
@@ -89,7 +89,8 @@ struct State {
     in_flight: InFlight<Waiter>,
     breaker: Breaker,
     next_number: u64,
-    amendments: AmendQueue,
+    /// Each with its room among the errands, if it has some: free again when the peer has it.
+    amendments: AmendQueue<Option<Room>>,
     /// Whether the peer is no member any more: then nothing is taken.
     is_retired: bool,
     late: LateReplies,
@@ -126,8 +127,20 @@ pub(crate) enum Heard {
 pub(crate) struct Asked {
     /// Its number: the same check is asked again by it.
     pub(crate) number: u64,
+    /// The boot of the peer that it was for. A reply to a boot that is gone by then is no other's: the
+    /// error is to give nothing back.
+    pub(crate) boot: BootId,
     /// Tells what became of it.
     pub(crate) heard: oneshot::Receiver<Heard>,
+}
+
+/// Why a link did not take a change of a counter.
+#[derive(Debug)]
+pub(crate) enum NotTaken {
+    /// Too much is outstanding, or the peer is no member any more; its room is given back.
+    Now(Option<Room>),
+    /// It is for another boot than the peer's: it is of no use to anybody.
+    Ever,
 }
 
 impl Link {
@@ -259,7 +272,12 @@ impl Link {
             .insert(number, now, deadline, Waiter { tell })
             .ok()?;
         let is_first = timer.is_none_or(|timer| deadline < timer);
-        Some((Asked { number, heard }, is_first))
+        let asked = Asked {
+            number,
+            boot: state.amendments.owner(),
+            heard,
+        };
+        Some((asked, is_first))
     }
 
     fn entered(&self, asked: Asked, was_first: bool, put: Result<(), LaneFull>) -> Option<Asked> {

@@ -63,11 +63,13 @@ struct RawItem<'a> {
     rule: RawRule<'a>,
     cost: u64,
     slice: u64,
+    /// Whose counters hold the charge; `None` is the boot of the head, and the shorter for it.
+    boot: Option<u64>,
 }
 
 impl<'a> RawItem<'a> {
     /// `None` if nothing was charged that could be changed.
-    fn of(decision: &'a LimitDecision) -> Option<Self> {
+    fn of(decision: &'a LimitDecision, entry_boot: u64) -> Option<Self> {
         if decision.charged == Cost::ZERO {
             return None;
         }
@@ -89,35 +91,34 @@ impl<'a> RawItem<'a> {
             rule: (&decision.rule).into(),
             cost: decision.charged.units(),
             slice: decision.verdict.charged_slice,
+            boot: (decision.boot != entry_boot).then_some(decision.boot),
         })
     }
-}
 
-impl TryFrom<RawItem<'_>> for ReceiptItem {
-    type Error = CodecError;
-
-    fn try_from(raw: RawItem<'_>) -> Result<Self, CodecError> {
-        Ok(Self {
-            limit: raw.limit.to_owned(),
-            cost_source: match raw.cost_attribute {
+    /// What was sealed by a node of this boot.
+    fn into_item(self, entry_boot: u64) -> Result<ReceiptItem, CodecError> {
+        Ok(ReceiptItem {
+            limit: self.limit.to_owned(),
+            cost_source: match self.cost_attribute {
                 None => CostSource::Request,
                 Some(name) => CostSource::Attribute(name.to_owned()),
             },
-            counted: if raw.failures {
+            counted: if self.failures {
                 Counted::Failures
             } else {
                 Counted::Requests
             },
-            at: if raw.local {
+            at: if self.local {
                 ChargedAt::Local
             } else {
                 ChargedAt::Owner
             },
             charge: Charge {
-                key: KeyHash::from_halves(raw.key_high, raw.key_low),
-                rule: raw.rule.try_into()?,
-                cost: Cost::new(raw.cost).map_err(|_error| CodecError::Malformed)?,
-                slice: raw.slice,
+                key: KeyHash::from_halves(self.key_high, self.key_low),
+                rule: self.rule.try_into()?,
+                cost: Cost::new(self.cost).map_err(|_error| CodecError::Malformed)?,
+                slice: self.slice,
+                boot: self.boot.unwrap_or(entry_boot),
             },
         })
     }
@@ -173,7 +174,7 @@ fn put_receipt(
             Contents::All => true,
             Contents::Permits => limit.limit.is_concurrency(),
         });
-        wanted.filter_map(RawItem::of)
+        wanted.filter_map(|limit| RawItem::of(limit, decision.id.boot))
     };
     let count = items().count();
     if count > MAX_LIMITS_PER_POLICY {
@@ -220,7 +221,8 @@ fn read_receipt(mut body: &[u8]) -> Result<Receipt, CodecError> {
     }
     let mut items = ReceiptItems::new();
     for _ in 0..head.items {
-        items.push(codec::take::<RawItem<'_>>(&mut body)?.try_into()?);
+        let item = codec::take::<RawItem<'_>>(&mut body)?;
+        items.push(item.into_item(head.boot)?);
     }
     codec::end(body)?;
     Ok(Receipt {

@@ -141,6 +141,7 @@ fn counter(query: &CounterQuery) -> Result<CounterView, CounterError> {
                     verdict: REFUSED,
                     decided_by: DecidedBy::Owner,
                     node: node("n2"),
+                    boot: 1,
                     degraded: false,
                 },
                 owner: Some(node("n2")),

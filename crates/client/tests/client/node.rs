@@ -257,6 +257,7 @@ pub(crate) fn decided(name: &str, window: Nanos, verdict: Verdict) -> LimitDecis
         verdict,
         decided_by: DecidedBy::Owner,
         node: NodeId::new("n1").unwrap(),
+        boot: 1,
         degraded: false,
     }
 }

@@ -12,10 +12,10 @@ use tollgate_wire::identity::BootId;
 use super::AMEND_WINDOW;
 
 /// The oldest outstanding amendment is [`AMEND_WINDOW`] numbers back: the owner could not tell it
-/// from a repetition any more. Nothing was stored.
+/// from a repetition any more. Nothing was stored, and what was to be held comes back.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 #[error("more than {AMEND_WINDOW} amendments are outstanding")]
-pub struct QueueFull;
+pub struct QueueFull<H = ()>(pub H);
 
 /// A change of a counter that must reach its owner, once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,7 +29,8 @@ pub struct Amendment {
 impl Amendment {
     /// Whether it means something to another owner than the one that it was for: a slice is one of its
     /// clock, but a permit's number is nobody else's.
-    const fn outlives_owner(&self) -> bool {
+    #[must_use]
+    pub const fn outlives_owner(&self) -> bool {
         match self.change {
             Change::GiveBack { .. } => {
                 matches!(self.ask.rule.algorithm, Algorithm::Concurrency(_))
@@ -39,45 +40,51 @@ impl Amendment {
     }
 }
 
-/// An amendment that its owner did not take, for the next owner of its slot.
+/// An amendment and what bounds it; out of a queue, one that its owner did not take, for the next owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Returned {
     /// What is to be done.
     pub amendment: Amendment,
     /// When it is of no use any more.
     pub expires: Nanos,
+    /// The boot of the only owner that it means something to; `None` if it is any that owns the key.
+    pub boot: Option<BootId>,
 }
 
-/// The outstanding amendments towards one owner.
+/// The outstanding amendments towards one owner, each with something that is held as long.
 ///
 /// Invariants: sequence numbers are dense from 0 and never used twice, whatever the owner's boot, so that
 /// none is taken for a repetition of another; all outstanding ones lie in one [`AMEND_WINDOW`].
 #[derive(Debug)]
-pub struct AmendQueue {
+pub struct AmendQueue<H = ()> {
     owner: BootId,
     /// The number of the first place, which is taken unless there is none.
     first: u64,
-    places: VecDeque<Option<Outstanding>>,
+    places: VecDeque<Option<Outstanding<H>>>,
     outstanding: usize,
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Outstanding {
+#[derive(Debug)]
+struct Outstanding<H> {
     amendment: Amendment,
     sent_at: Option<Nanos>,
     expires: Nanos,
+    held: H,
 }
 
-impl Outstanding {
-    fn returned(self) -> Option<Returned> {
-        self.amendment.outlives_owner().then_some(Returned {
+impl<H> Outstanding<H> {
+    fn returned(self) -> Option<(Returned, H)> {
+        let returned = Returned {
             amendment: self.amendment,
             expires: self.expires,
-        })
+            boot: None,
+        };
+        let outlives_owner = self.amendment.outlives_owner();
+        outlives_owner.then_some((returned, self.held))
     }
 }
 
-impl AmendQueue {
+impl<H> AmendQueue<H> {
     /// Nothing is outstanding towards this boot of the owner.
     #[must_use]
     pub const fn new(owner: BootId) -> Self {
@@ -91,7 +98,7 @@ impl AmendQueue {
 
     /// The owner speaks as this boot. If it is a new one, give-backs to the old one are dropped, since
     /// its counters are gone; the others come out.
-    pub fn handle_owner(&mut self, owner: BootId) -> Vec<Returned> {
+    pub fn handle_owner(&mut self, owner: BootId) -> Vec<(Returned, H)> {
         if owner == self.owner {
             return Vec::new();
         }
@@ -100,7 +107,7 @@ impl AmendQueue {
     }
 
     /// The owner is gone: all but give-backs come out.
-    pub fn drain(&mut self) -> Vec<Returned> {
+    pub fn drain(&mut self) -> Vec<(Returned, H)> {
         let taken = u64::try_from(self.places.len()).unwrap_or(u64::MAX);
         self.first = self.first.saturating_add(taken);
         self.outstanding = 0;
@@ -110,7 +117,7 @@ impl AmendQueue {
 
     /// The owner does not own the slot (any more): it is not sent again, and comes out unless it is a
     /// give-back.
-    pub fn take_back(&mut self, sequence: u64) -> Option<Returned> {
+    pub fn take_back(&mut self, sequence: u64) -> Option<(Returned, H)> {
         let taken = self.take(sequence)?;
         taken.returned()
     }
@@ -121,30 +128,30 @@ impl AmendQueue {
         self.owner
     }
 
-    /// A counter must be changed; that is due at once, and for [`Amendment::life`] from now, when what it is about
-    /// has left the counter anyway. Gives its sequence number.
+    /// A counter must be changed; that is due at once, and until an instant: as a rule for
+    /// [`Amendment::life`] from now, when what it is about has left the counter anyway. Gives its sequence
+    /// number. `held` is dropped when the owner has it or it has expired.
     ///
     /// # Errors
     /// [`QueueFull`].
-    pub fn push(&mut self, now: Nanos, amendment: Amendment) -> Result<u64, QueueFull> {
-        let expires = now.saturating_add(amendment.life());
-        self.push_until(expires, amendment)
-    }
-
-    /// The same, until an instant of the caller's choice.
-    ///
-    /// # Errors
-    /// [`QueueFull`].
-    pub fn push_until(&mut self, expires: Nanos, amendment: Amendment) -> Result<u64, QueueFull> {
+    pub fn push_until(
+        &mut self,
+        expires: Nanos,
+        amendment: Amendment,
+        held: H,
+    ) -> Result<u64, QueueFull<H>> {
         if self.places.len() >= AMEND_WINDOW {
-            return Err(QueueFull);
+            return Err(QueueFull(held));
         }
-        let behind = u64::try_from(self.places.len()).map_err(|_error| QueueFull)?;
+        let Ok(behind) = u64::try_from(self.places.len()) else {
+            return Err(QueueFull(held));
+        };
         let sequence = self.first.saturating_add(behind);
         self.places.push_back(Some(Outstanding {
             amendment,
             sent_at: None,
             expires,
+            held,
         }));
         self.outstanding = self.outstanding.saturating_add(1);
         Ok(sequence)
@@ -168,7 +175,7 @@ impl AmendQueue {
         &mut self,
         now: Nanos,
         retry_interval: Nanos,
-    ) -> impl Iterator<Item = (u64, Amendment)> + use<'_> {
+    ) -> impl Iterator<Item = (u64, Amendment)> + use<'_, H> {
         let sequences = self.first..;
         sequences
             .zip(&mut self.places)
@@ -215,7 +222,7 @@ impl AmendQueue {
         usize::try_from(index).ok()
     }
 
-    fn take(&mut self, sequence: u64) -> Option<Outstanding> {
+    fn take(&mut self, sequence: u64) -> Option<Outstanding<H>> {
         let at = self.index_of(sequence)?;
         let taken = self.places.get_mut(at)?.take()?;
         self.outstanding = self.outstanding.saturating_sub(1);
@@ -231,162 +238,16 @@ impl AmendQueue {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use tollgate_limit::{
-        Algorithm, Ask, Change, Concurrency, Cost, KeyHash, Nanos, OldestSlice, Rule,
-        SlidingWindow, Window,
-    };
-    use tollgate_wire::identity::BootId;
-
-    use super::{AMEND_WINDOW, AmendQueue, Amendment, QueueFull, Returned};
-    use crate::amend::{Acceptance, AmendWindow};
-
-    const RETRY: Nanos = at(100);
-
-    const fn at(millis: u64) -> Nanos {
-        Nanos::from_millis(millis)
-    }
-
-    fn amendment(change: Change) -> Amendment {
-        let rule = Rule::new(Algorithm::SlidingWindow(SlidingWindow {
-            limit: 5,
-            window: Window::new(at(1_000)).unwrap(),
-            slices: 1,
-            oldest: OldestSlice::Weighted,
-        }));
-        let key = KeyHash::from_halves(1, 2);
-        let cost = Cost::ONE;
-        Amendment {
-            ask: Ask { key, rule, cost },
-            change,
-        }
-    }
-
-    fn give_back(slice: u64) -> Amendment {
-        amendment(Change::GiveBack { slice })
-    }
-
-    fn due(queue: &mut AmendQueue, now: u64) -> Vec<u64> {
-        queue
-            .due(at(now), RETRY)
-            .map(|(sequence, _)| sequence)
-            .collect()
-    }
-
-    #[test]
-    fn an_amendment_is_repeated_until_acknowledged() {
-        let mut queue = AmendQueue::new(BootId(1));
-        assert_eq!(queue.push(at(0), give_back(7)), Ok(0));
-        assert_eq!(queue.push(at(0), give_back(8)), Ok(1));
-        let sent: Vec<_> = queue.due(at(0), RETRY).collect();
-        assert_eq!(sent, [(0, give_back(7)), (1, give_back(8))]);
-        assert_eq!(due(&mut queue, 99), []);
-        assert!(queue.is_outstanding(0));
-        queue.acknowledge(0);
-        queue.acknowledge(0);
-        queue.acknowledge(55);
-        assert!(!queue.is_outstanding(0) && queue.is_outstanding(1));
-        assert_eq!(queue.len(), 1);
-        assert_eq!(due(&mut queue, 100), [1]);
-        assert_eq!(
-            queue.push(at(100), give_back(9)),
-            Ok(2),
-            "no number is used twice"
-        );
-        assert_eq!(due(&mut queue, 150), [2]);
-        queue.acknowledge(2);
-        queue.acknowledge(1);
-        assert!(queue.is_empty());
-        assert_eq!(due(&mut queue, 900), []);
-        assert_eq!(queue.push(at(900), give_back(9)), Ok(3));
-    }
-
-    #[test]
-    fn it_ends_with_its_window() {
-        let mut queue = AmendQueue::new(BootId(1));
-        queue.push(at(0), give_back(1)).unwrap();
-        queue.push(at(500), give_back(2)).unwrap();
-        queue.push_until(at(600), give_back(3)).unwrap();
-        queue.expire(at(599));
-        assert_eq!(queue.len(), 3);
-        queue.expire(at(600));
-        assert_eq!(queue.len(), 2);
-        queue.expire(at(1_000));
-        assert_eq!(due(&mut queue, 1_000), [1]);
-        queue.expire(at(1_500));
-        assert!(queue.is_empty());
-    }
-
-    #[test]
-    fn a_new_boot_of_the_owner_is_told_what_means_something_to_it() {
-        let mut queue = AmendQueue::new(BootId(1));
-        queue.push(at(0), give_back(1)).unwrap();
-        let lasting = [
-            Change::Refund,
-            Change::Charge,
-            Change::Failure,
-            Change::Reset,
-        ]
-        .map(amendment);
-        for amendment in lasting {
-            queue.push(at(0), amendment).unwrap();
-        }
-        assert_eq!(queue.handle_owner(BootId(1)), []);
-        assert_eq!(queue.len(), 5);
-        let returned = lasting.map(|amendment| Returned {
-            amendment,
-            expires: at(1_000),
-        });
-        assert_eq!(queue.handle_owner(BootId(2)), returned);
-        assert!(queue.is_empty());
-        assert_eq!(
-            queue.push(at(0), give_back(2)),
-            Ok(5),
-            "the new boot may have heard of the old numbers"
-        );
-    }
-
-    #[test]
-    fn what_the_owner_does_not_take_comes_out() {
-        let mut queue = AmendQueue::new(BootId(1));
-        let charge = amendment(Change::Charge);
-        queue.push(at(0), give_back(1)).unwrap();
-        queue.push(at(0), charge).unwrap();
-        let mut release = give_back(9);
-        release.ask.rule.algorithm = Algorithm::Concurrency(Concurrency {
-            limit: 5,
-            ttl: Window::new(at(1_000)).unwrap(),
-        });
-        queue.push(at(0), release).unwrap();
-        assert_eq!(queue.take_back(0), None);
-        assert_eq!(queue.take_back(2).unwrap().amendment, release);
-        let returned = queue.take_back(1).unwrap();
-        assert_eq!((returned.amendment, returned.expires), (charge, at(1_000)));
-        assert_eq!(queue.take_back(1), None, "once");
-        assert_eq!(due(&mut queue, 100), []);
-    }
-
-    #[test]
-    fn all_that_is_outstanding_fits_the_owners_window() {
-        let mut queue = AmendQueue::new(BootId(1));
-        let mut owner = AmendWindow::new();
-        for _ in 0..AMEND_WINDOW {
-            queue.push(at(0), give_back(1)).unwrap();
-        }
-        assert_eq!(queue.push(at(0), give_back(1)), Err(QueueFull));
-        queue.acknowledge(5);
-        assert_eq!(
-            queue.push(at(0), give_back(1)),
-            Err(QueueFull),
-            "0 holds the window"
-        );
-        queue.acknowledge(0);
-        assert_eq!(queue.push(at(0), give_back(1)), Ok(1_024));
-        let mut sent = due(&mut queue, 0);
-        sent.reverse();
-        for sequence in sent {
-            assert_eq!(owner.accept(sequence), Acceptance::Fresh);
-        }
+impl AmendQueue {
+    /// The same for [`Amendment::life`] from now, holding nothing.
+    ///
+    /// # Errors
+    /// [`QueueFull`].
+    pub fn push(&mut self, now: Nanos, amendment: Amendment) -> Result<u64, QueueFull> {
+        let expires = now.saturating_add(amendment.life());
+        self.push_until(expires, amendment, ())
     }
 }
+
+#[cfg(test)]
+mod tests;

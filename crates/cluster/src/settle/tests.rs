@@ -12,6 +12,9 @@ use crate::plan::{
     tests::{applied_in, node, placement, plan_at, slot_of},
 };
 
+/// The boot of all nodes.
+const BOOT: u64 = 9;
+
 fn answer(outcome: Outcome, node: NodeId, slice: u64) -> Answer {
     let verdict = Verdict {
         outcome,
@@ -27,6 +30,7 @@ fn answer(outcome: Outcome, node: NodeId, slice: u64) -> Answer {
         verdict,
         decided_by: DecidedBy::Owner,
         node,
+        boot: BOOT,
         degraded: false,
     }
 }
@@ -48,6 +52,7 @@ fn charge(applied: &AppliedLimits, limit: usize, slice: u64) -> Charge {
         rule,
         cost,
         slice,
+        boot: BOOT,
     }
 }
 
@@ -97,7 +102,10 @@ fn one_limit_that_admits_is_listed_and_keeps_its_charge() {
     assert!(!settlement.answers.spilled());
     let settled = settlement.finish(Mode::Consume, &applied);
     assert_eq!(names(&settled), ["l0"]);
-    assert_eq!(settled.limits[0].node, node(0));
+    assert_eq!(
+        (&settled.limits[0].node, settled.limits[0].boot),
+        (&node(0), BOOT)
+    );
     assert_eq!(settled.limits[0].key, applied[0].key);
     assert_eq!(settled.limits[0].rule, applied[0].rule);
     assert_eq!(charged(&settled), [1]);

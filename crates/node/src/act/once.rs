@@ -1,9 +1,11 @@
 //! That a receipt is used once: a limit of one for its id, decided as any other.
 //!
 //! So the first use wins wherever it is asked for, and the memory of it is a counter like all others:
-//! bounded, owned by one node, forgotten after the life of the id. Such a counter is at its limit and so
-//! among the last to go when memory is short: it is kept no longer than its receipt needs it. If its
-//! owner does not answer, this node decides alone, and another node may do so too.
+//! bounded, owned by one node, forgotten one to two windows of [`LIVES`] and [`SKEW`] after the use, so
+//! never before the id's life is over, and at most about two hours and two minutes after the use. Such a
+//! counter is at its limit and so among the last to go when memory is short: some millions of used ids
+//! in that time push out counters that are below their limit, as so many keys at their limit would (P7).
+//! If its owner does not answer, this node decides alone, and another node may do so too.
 
 use std::sync::Arc;
 

@@ -5,10 +5,12 @@ use std::sync::Arc;
 use futures_util::future::join_all;
 use tollgate_cluster::{Amendment, Returned};
 use tollgate_limit::{AmendedLimit, Ask, ChargedAt, Nanos, NodeId, Verdict};
+use tollgate_wire::identity::BootId;
 
 use super::{Changes, Told};
 use crate::{
     errands::Room,
+    link::NotTaken,
     node::{CounterUnreachable, Node},
 };
 
@@ -27,11 +29,12 @@ pub(super) struct Telling {
 }
 
 impl Telling {
-    fn new(now: Nanos, ask: Ask, amendment: Option<Amendment>) -> Self {
+    fn new(now: Nanos, ask: Ask, amendment: Option<Amendment>, boot: Option<BootId>) -> Self {
         let change = amendment.map(|amendment| Returned {
             amendment,
             // Then what the change is about has left the counter.
             expires: now.saturating_add(amendment.life()),
+            boot,
         });
         Self { ask, change }
     }
@@ -64,6 +67,7 @@ impl Node {
             at,
             amendment,
             ask,
+            boot,
         } = told;
         if at == ChargedAt::Local
             && let Some(amendment) = &amendment
@@ -71,7 +75,7 @@ impl Node {
             self.shares.amend(when.now, amendment);
         }
         let said = if is_for_owner {
-            let telling = Telling::new(when.now, ask, amendment);
+            let telling = Telling::new(when.now, ask, amendment, boot);
             self.tell(when, telling, room).await.ok()
         } else {
             None
@@ -98,21 +102,32 @@ impl Node {
         let slot = ask.key.slot();
         let mut sent = None;
         if let Some(change) = change {
-            let Returned { amendment, expires } = change;
             if routes.is_own(slot) {
-                let store = &self.owner.store;
-                store.amend(when.now, &amendment.ask, amendment.change);
+                let Returned {
+                    amendment, boot, ..
+                } = change;
+                if boot.is_none_or(|boot| boot == self.boot) {
+                    let store = &self.owner.store;
+                    store.amend(when.now, &amendment.ask, amendment.change);
+                }
             } else {
                 let link = routes.owner(slot).and_then(|owner| routes.link(owner));
-                sent = link.and_then(|link| {
-                    let sequence = link.amend_until(when.now, expires, amendment)?;
-                    Some((link, sequence))
-                });
-                if sent.is_none() {
-                    if let Some(room) = room {
-                        self.errands.put(room, change);
+                let taken = match link {
+                    None => Err(NotTaken::Now(room)),
+                    Some(link) => link
+                        .amend_until(when.now, change, room)
+                        .map(|sequence| (link, sequence)),
+                };
+                match taken {
+                    Ok(on_its_way) => sent = Some(on_its_way),
+                    // Nothing is to be done: the state is told.
+                    Err(NotTaken::Ever) => {}
+                    Err(NotTaken::Now(room)) => {
+                        if let Some(room) = room {
+                            self.errands.put(room, change);
+                        }
+                        return Err(CounterUnreachable);
                     }
-                    return Err(CounterUnreachable);
                 }
             }
         }

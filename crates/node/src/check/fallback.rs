@@ -154,6 +154,7 @@ impl Node {
             verdict,
             decided_by: DecidedBy::Fallback,
             node: self.config.node.clone(),
+            boot: self.boot.0,
             degraded: true,
         });
         check.settlement.record(Step::Fallback, limits, answers);

@@ -8,6 +8,7 @@ use std::{sync::Arc, time::Duration};
 use smallvec::SmallVec;
 use tollgate_cluster::{Attempts, Failure, MemberIndex, NewestOwner, NextStep, next_step};
 use tollgate_limit::{Ask, Mode, Nanos, NodeId, Verdict};
+use tollgate_wire::identity::BootId;
 
 use crate::{
     clock::Clock as _,
@@ -32,10 +33,10 @@ pub(super) struct Journey {
 
 /// What became of one group of limits.
 pub(super) enum End {
-    /// A peer decided; heard at this instant.
+    /// This boot of a peer decided; heard at this instant.
     Decided {
         at: Nanos,
-        node: NodeId,
+        node: (NodeId, BootId),
         verdicts: Verdicts,
     },
     /// This node turned out to be the owner.
@@ -100,19 +101,19 @@ impl Journey {
         }
     }
 
-    fn decided(&self, (at, verdicts): (Nanos, Verdicts)) -> End {
+    fn decided(&self, (at, boot, verdicts): (Nanos, BootId, Verdicts)) -> End {
         End::Decided {
             at,
-            node: self.link.peer().clone(),
+            node: (self.link.peer().clone(), boot),
             verdicts,
         }
     }
 
     /// The verdicts, or why there are none; `None` if the peer is no member any more.
-    async fn hear(&self, asked: Asked) -> Result<(Nanos, Verdicts), Option<Failure>> {
+    async fn hear(&self, asked: Asked) -> Result<(Nanos, BootId, Verdicts), Option<Failure>> {
         match asked.heard.await {
             Ok(Heard::Verdicts(at, verdicts)) if verdicts.len() == self.asks.len() => {
-                Ok((at, verdicts))
+                Ok((at, asked.boot, verdicts))
             }
             // An answer to another question: the peer is broken.
             Ok(Heard::Verdicts(..) | Heard::Counter(_)) => Err(Some(Failure::Timeout)),

@@ -8,6 +8,7 @@ use smallvec::SmallVec;
 use tollgate_limit::{
     Applied, AppliedLimits, Cost, DecidedBy, Decision, LimitDecision, Mode, NodeId, Verdict,
 };
+use tollgate_wire::identity::BootId;
 
 use super::{
     Asked, Checked, Ongoing,
@@ -31,8 +32,7 @@ impl Node {
                 return None;
             }
             let verdict = self.owner.store.decide(now, &ask, asked.mode);
-            let node = self.config.node.clone();
-            return Some(Checked::Now(self.told(applied, asked, (verdict, node))));
+            return Some(Checked::Now(self.told(applied, asked, verdict, self.own())));
         }
         let asks = SmallVec::from_slice(&[ask]);
         let journey = Journey::start(self, routes, owner, (now, asked.mode, asks))?;
@@ -59,15 +59,12 @@ impl Node {
                     self.remember(at, &journey.asks, &verdicts);
                 }
                 match verdicts.first() {
-                    Some(verdict) => self.told(&applied, asked, (*verdict, node)),
+                    Some(verdict) => self.told(&applied, asked, *verdict, node),
                     None => self.undecided(applied, asked),
                 }
             }
             End::Own(verdicts) => match verdicts.first() {
-                Some(verdict) => {
-                    let node = self.config.node.clone();
-                    self.told(&applied, asked, (*verdict, node))
-                }
+                Some(verdict) => self.told(&applied, asked, *verdict, self.own()),
                 None => self.undecided(applied, asked),
             },
             End::Unanswered(unknown) => {
@@ -83,12 +80,18 @@ impl Node {
         }
     }
 
+    /// This node, as who decided.
+    fn own(&self) -> (NodeId, BootId) {
+        (self.config.node.clone(), self.boot)
+    }
+
     /// What the owner said.
     fn told(
         &self,
         applied: &Applied,
         asked: Asked,
-        (verdict, node): (Verdict, NodeId),
+        verdict: Verdict,
+        (node, boot): (NodeId, BootId),
     ) -> Decision {
         let consumes = asked.mode == Mode::Consume;
         if consumes {
@@ -110,6 +113,7 @@ impl Node {
                 verdict,
                 decided_by: DecidedBy::Owner,
                 node,
+                boot: boot.0,
                 degraded: false,
             }],
         }

@@ -87,12 +87,17 @@ impl Node {
         let mut unknown = SmallVec::<[_; 1]>::new();
         for (end, OnTheWay { limits, journey }) in ends {
             match end {
-                End::Decided { at, node, verdicts } => {
+                End::Decided {
+                    at,
+                    node: (node, boot),
+                    verdicts,
+                } => {
                     self.remember(at, &journey.asks, &verdicts);
                     let answers = verdicts.into_iter().map(|verdict| Answer {
                         verdict,
                         decided_by: DecidedBy::Owner,
                         node: node.clone(),
+                        boot: boot.0,
                         degraded: false,
                     });
                     check.settlement.record(Step::Peer, &limits, answers);

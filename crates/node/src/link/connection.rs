@@ -19,6 +19,7 @@ use tracing::{debug, info, warn};
 use super::{Heard, LANES, Link, State, timer};
 use crate::{
     clock::Clock as _,
+    errands::Room,
     frames::{Filled, FrameReader},
     transport::{Transport, close::CloseCode},
 };
@@ -211,7 +212,7 @@ impl Link {
         self.hand_back(returned);
     }
 
-    fn hand_back(&self, returned: Vec<Returned>) {
+    fn hand_back(&self, returned: Vec<(Returned, Option<Room>)>) {
         let now = self.clock.now();
         self.errands.hand_back(now, &self.peer, returned);
     }

@@ -1,16 +1,17 @@
 //! What the peer answers: told to those who wait, or settled late.
 
 use smallvec::SmallVec;
-use tollgate_cluster::{Amendment, Failure};
+use tollgate_cluster::{Amendment, Failure, QueueFull, Returned};
 use tollgate_limit::{Ask, Change, Cost, Nanos, Verdict};
 use tollgate_wire::{
     CodecError,
+    identity::BootId,
     peer::{Amend, PeerAsk, Reply, Request, Verdicts, put_request, read_reply, read_verdict},
 };
 use tracing::{debug, warn};
 
-use super::{AMEND, Fingerprints, Heard, Link, PING, late::Unwanted};
-use crate::clock::Clock as _;
+use super::{AMEND, Fingerprints, Heard, Link, NotTaken, PING, late::Unwanted};
+use crate::{clock::Clock as _, errands::Room};
 
 impl Link {
     /// Takes one frame of the peer.
@@ -91,36 +92,56 @@ impl Link {
         };
         let charges = charges_of(&asks, &verdicts);
         for amendment in charges {
-            self.give_back(now, amendment);
+            self.give_back(now, amendment, None);
         }
     }
 
-    /// Gives a charge back to the peer, sent again until it is acknowledged or its window has passed. If
-    /// too much is outstanding the charge stays: the error is to refuse.
-    pub(crate) fn give_back(&self, now: Nanos, amendment: Amendment) {
-        let expires = now.saturating_add(amendment.life());
-        if self.amend_until(now, expires, amendment).is_none() {
-            warn!(peer = %self.peer, "a charge stays: too much is outstanding");
+    /// Gives a charge back to the boot of the peer that charged, if it is told, sent again until it is
+    /// acknowledged or its window has passed. If too much is outstanding the charge stays: the error is to
+    /// refuse.
+    pub(crate) fn give_back(&self, now: Nanos, amendment: Amendment, boot: Option<BootId>) {
+        let change = Returned {
+            amendment,
+            expires: now.saturating_add(amendment.life()),
+            boot: boot.filter(|_| !amendment.outlives_owner()),
+        };
+        match self.amend_until(now, change, None) {
+            // Who charged it is gone, and the charge too.
+            Ok(_) | Err(NotTaken::Ever) => {}
+            Err(NotTaken::Now(_no_room)) => {
+                warn!(peer = %self.peer, "a charge stays: too much is outstanding");
+            }
         }
     }
 
-    /// Changes a counter of the peer, sent again until it is acknowledged or has expired. Its number;
-    /// `None` if it was not taken, since too much is outstanding or the peer is no member any more.
+    /// Changes a counter of the peer, sent again until it is acknowledged or has expired; `room` is kept
+    /// as long. Its number.
+    ///
+    /// # Errors
+    /// [`NotTaken`]: nothing is sent.
     pub(crate) fn amend_until(
         &self,
         now: Nanos,
-        expires: Nanos,
-        amendment: Amendment,
-    ) -> Option<u64> {
+        change: Returned,
+        room: Option<Room>,
+    ) -> Result<u64, NotTaken> {
+        let Returned {
+            amendment,
+            expires,
+            boot,
+        } = change;
         let mut state = self.state.lock();
-        if state.is_retired || expires <= now {
-            return None;
+        if boot.is_some_and(|boot| boot != state.amendments.owner()) {
+            return Err(NotTaken::Ever);
         }
-        let pushed = state.amendments.push_until(expires, amendment);
+        if state.is_retired || expires <= now {
+            return Err(NotTaken::Now(room));
+        }
+        let pushed = state.amendments.push_until(expires, amendment, room);
         drop(state);
-        let sequence = pushed.ok()?;
+        let sequence = pushed.map_err(|QueueFull(room)| NotTaken::Now(room))?;
         self.send_amendment(sequence, &amendment);
-        Some(sequence)
+        Ok(sequence)
     }
 
     /// Whether the peer has said that it did what has this number.

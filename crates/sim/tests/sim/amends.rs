@@ -18,17 +18,21 @@ use crate::{
     cluster::{Cluster, await_that},
 };
 
-const NODES: u8 = 3;
-const ENTRY: usize = 0;
-const OWNER: usize = 1;
-const OTHER: usize = 2;
+pub(crate) const NODES: u8 = 3;
+pub(crate) const ENTRY: usize = 0;
+pub(crate) const OWNER: usize = 1;
+pub(crate) const OTHER: usize = 2;
 /// The check deadline of the default timeouts, and a tick of the simulated network.
 const IN_TIME: Duration = Duration::from_millis(52);
-/// What fits a link's queue and the room behind it.
-const MOST_OUTSTANDING: u64 = 1_024 + 4_096;
+/// What room can be reserved for: more than a link's queue takes.
+pub(crate) const MOST_OUTSTANDING: u64 = 4_096;
 
 /// Runs a scenario on three nodes with these limits.
-fn run(seed: u64, limits: &[LimitSpec], scenario: impl AsyncFnOnce(&Simulation, &Cluster)) {
+pub(crate) fn run(
+    seed: u64,
+    limits: &[LimitSpec],
+    scenario: impl AsyncFnOnce(&Simulation, &Cluster),
+) {
     let run = Simulation::run(seed, async |simulation| {
         let timeouts = Timeouts::default();
         let cluster = Cluster::start_limits(simulation, NODES, timeouts, limits).await;
@@ -43,7 +47,7 @@ fn users() -> LimitSpec {
 
 /// Which way is cut.
 #[derive(Clone, Copy, Debug)]
-enum Cut {
+pub(crate) enum Cut {
     /// Amendments do not arrive.
     There,
     /// They do, but nobody learns of it.
@@ -53,7 +57,7 @@ enum Cut {
 }
 
 impl Cut {
-    fn strike(self, simulation: &Simulation, cluster: &Cluster) {
+    pub(crate) fn strike(self, simulation: &Simulation, cluster: &Cluster) {
         let (entry, owner) = (cluster.address(ENTRY), cluster.address(OWNER));
         match self {
             Self::There => simulation.network().block(entry, owner),
@@ -63,7 +67,7 @@ impl Cut {
     }
 }
 
-async fn settle_cut(node: &Arc<Node>, receipt: &Receipt, units: u64) {
+pub(crate) async fn settle_cut(node: &Arc<Node>, receipt: &Receipt, units: u64) {
     let done = timeout(IN_TIME, act(node, receipt, settling(units))).await;
     let done = done.expect("answered in time").unwrap();
     assert!(done.iter().all(|limit| limit.now.is_none()), "{done:?}");

@@ -16,6 +16,7 @@ mod decided_once;
 mod faults;
 mod late;
 mod mesh;
+mod next_owner;
 mod repeats;
 mod returns;
 mod tokens;

@@ -110,6 +110,19 @@ fn who_decided_says_where_the_charge_is() {
     }
 }
 
+/// The charge is in the counters of one boot of its owner; most often that of the entry node.
+#[test]
+fn the_boot_that_charged_is_kept() {
+    let own = charged(&[rule(), rule()]);
+    let mut other = own.clone();
+    other.limits[1].boot = 77;
+    let text = sealed(&other, Contents::All);
+    let receipt = open(&text, &KEY).unwrap();
+    let boots: Vec<_> = receipt.items.iter().map(|item| item.charge.boot).collect();
+    assert_eq!(boots, [own.id.boot, 77]);
+    assert!(sealed(&own, Contents::All).len() < text.len());
+}
+
 /// Refused checks and peeks charge nothing: there is an id, and nothing to be done with it.
 #[test]
 fn what_charged_nothing_makes_an_empty_receipt() {
@@ -169,7 +182,7 @@ fn golden_bytes() {
     let body = unhex(
         "01 fd11100f0e0d0c0b0a 05 fc00f15365 01 \
          02 6c30 00 00 01 fd0807060504030201 fd1817161514131211 \
-         00 64 fd005847f80d000000 0a 01 14 01 01 fd005847f80d000000 fbd007 fd00b08ef01b000000 07 04",
+         00 64 fd005847f80d000000 0a 01 14 01 01 fd005847f80d000000 fbd007 fd00b08ef01b000000 07 04 00",
     );
     let text = sealed(&decision, Contents::All);
     let bytes = URL_SAFE_NO_PAD.decode(&text).unwrap();
@@ -238,7 +251,7 @@ fn what_is_no_receipt_is_told_so() {
     // bytes missing, more items than a policy has limits.
     let head = [1, 0, 0, 0];
     let too_many = u8::try_from(MAX_LIMITS_PER_POLICY + 1).unwrap();
-    let item = &unhex("02 6c30 00 00 00 00 00 01 01 fd005847f80d000000 00 00 00 07 04");
+    let item = &unhex("02 6c30 00 00 00 00 00 01 01 fd005847f80d000000 00 00 00 07 04 00");
     let crowd = [&head[..], &[too_many], &item.repeat(usize::from(too_many))].concat();
     for body in [
         &[][..],
@@ -266,7 +279,7 @@ fn what_is_no_receipt_is_told_so() {
 #[test]
 fn a_sealed_rule_out_of_bounds_is_no_receipt() {
     let receipt = |rule: &str, cost: &str| {
-        let body = format!("01 00 00 00 01 02 6c30 00 00 00 00 00 {rule} 00 00 00 {cost} 04");
+        let body = format!("01 00 00 00 01 02 6c30 00 00 00 00 00 {rule} 00 00 00 {cost} 04 00");
         open(&forged(&unhex(&body)), &KEY).is_ok()
     };
     assert!(receipt("01 01 fd005847f80d000000", "fd0000000000002000"));
@@ -294,6 +307,7 @@ fn the_largest_receipt_fits() {
         let limit = failures(&format!("{at:0>64}"), attribute);
         let mut decision = limit_decision("l", rule, Cost::new(1 << 53).unwrap());
         decision.verdict.charged_slice = u64::MAX;
+        decision.boot = u64::MAX;
         LimitDecision { limit, ..decision }
     };
     let decision = |limits: usize, attribute: &str| Decision {

@@ -213,6 +213,9 @@ pub(crate) fn limit(name: &str) -> Arc<Limit> {
     Arc::new(Limit::inline(spec, &HashKey::new([7; 16])).unwrap())
 }
 
+/// The boot of the entry node.
+const ENTRY_BOOT: u64 = 0x0a0b_0c0d_0e0f_1011;
+
 /// What a limit of this rule said, and was charged for it.
 pub(crate) fn limit_decision(name: &str, rule: Rule, charged: Cost) -> LimitDecision {
     LimitDecision {
@@ -223,6 +226,7 @@ pub(crate) fn limit_decision(name: &str, rule: Rule, charged: Cost) -> LimitDeci
         verdict: allowed(),
         decided_by: DecidedBy::Owner,
         node: NodeId::new("n2").unwrap(),
+        boot: ENTRY_BOOT,
         degraded: false,
     }
 }
@@ -231,7 +235,7 @@ pub(crate) fn limit_decision(name: &str, rule: Rule, charged: Cost) -> LimitDeci
 pub(crate) fn decision() -> Decision {
     Decision {
         id: CheckId {
-            boot: 0x0a0b_0c0d_0e0f_1011,
+            boot: ENTRY_BOOT,
             number: 5,
         },
         limits: vec![

@@ -6,7 +6,7 @@ use std::sync::{
     atomic::{AtomicU64, Ordering},
 };
 
-use tollgate_cluster::Amendment;
+use tollgate_cluster::{Amendment, Returned};
 use tollgate_limit::{
     Action, ActionError, AlgorithmSpec, AmendedLimit, Ask, Attributes, BanSpec, Call, Change, Cost,
     Counted, DecidedBy, Decision, Ending, Fallback, LimitSpec, Mode, Nanos, Outcome, Question,
@@ -99,13 +99,40 @@ async fn a_permit_is_released_at_any_node() {
         panic!("three nodes")
     };
     let user = cluster.owned_by(1, "user", 0);
-    let (_, permit) = ask(entry, &user, 1).await;
+    let (_, mut permit) = ask(entry, &user, 1).await;
+    // Its number is nobody else's: who gave it does not matter.
+    permit.items[0].charge.boot = 0;
     assert!(!ask(other, &user, 1).await.0.is_allowed());
     for _ in 0..2 {
         assert_eq!(used_in(&act(other, &permit, Action::Release).await), 0);
     }
     assert!(ask(other, &user, 1).await.0.is_allowed());
     assert_eq!(used_in(&act(entry, &permit, Action::Release).await), 1);
+}
+
+/// A receipt of an owner that has restarted: the same name, other counters.
+#[tokio::test]
+async fn what_another_boot_charged_is_not_given_back() {
+    let cluster = Cluster::start(3, vec![user(100)]).await;
+    let owner = cluster.nodes[1].boot.0;
+    let user = cluster.owned_by(1, "user", 0);
+    for node in &cluster.nodes {
+        for action in [Action::Refund, settling(1)] {
+            let (_, mut old) = ask(node, &user, 5).await;
+            assert!(!old.items.is_empty());
+            for item in &mut old.items {
+                assert_eq!(item.charge.boot, owner);
+                item.charge.boot = owner.wrapping_add(1);
+            }
+            let before = cluster.used(1, "user", &user);
+            let done = act(node, &old, action.clone()).await;
+            assert_eq!(used_in(&done), before, "{action:?}");
+            assert_eq!(cluster.used(1, "user", &user), before, "{action:?}");
+            // Charged by whoever owns it now.
+            let (_, more) = ask(node, &user, 1).await;
+            assert_eq!(used_in(&act(node, &more, settling(2)).await), before + 2);
+        }
+    }
 }
 
 #[tokio::test]
@@ -206,8 +233,12 @@ async fn a_change_told_to_a_node_that_is_not_the_owner_reaches_the_owner_once() 
     );
     let send = |user: &str, change| {
         let amendment = amendment(&cluster, user, change);
-        link.amend_until(entry.now(), Nanos::MAX, amendment)
-            .unwrap()
+        let change = Returned {
+            amendment,
+            expires: Nanos::MAX,
+            boot: None,
+        };
+        link.amend_until(entry.now(), change, None).unwrap()
     };
     let mut sent = Vec::new();
     for _ in 0..50 {
