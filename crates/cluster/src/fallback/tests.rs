@@ -183,6 +183,7 @@ fn fair_keeps_the_other_terms() {
         share,
         Rule {
             algorithm: rule(2).algorithm,
+            ceiling: 2,
             ..terms
         }
     );

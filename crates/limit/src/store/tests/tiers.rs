@@ -1,9 +1,14 @@
 //! Tiers that share a bucket: each is judged by its own numbers, none changes what the others count.
 
-use super::{MEBIBYTE, NOW, ask, key, later, store, window};
+use super::{MEBIBYTE, NOW, SECOND, ask, key, later, store, window};
 use crate::{
     rule::{Algorithm, LeakyBucket, Rule, TokenBucket},
-    store::{Change, Store},
+    store::{
+        Change, Store,
+        cell::{self, Standing},
+        shard::Shard,
+    },
+    units::Nanos,
     verdict::Mode,
 };
 
@@ -111,5 +116,21 @@ fn a_lowered_ceiling_clamps() {
                 .decide(later(1), &ask(key(1), old, 5940), Mode::Peek)
                 .is_allowed()
         );
+    }
+}
+
+/// P7: a tier that is used up is at its limit, however much more a larger one may hold.
+#[test]
+fn a_used_up_smaller_tier_is_at_its_limit() {
+    for free in tiers(60, 6000) {
+        let mut shard = Shard::new(64 * 1024, Nanos::ZERO);
+        shard.decide(NOW, &ask(key(1), free, 60), Mode::Consume, 0);
+        let at = shard.moment(NOW);
+        let standings: Vec<_> = shard
+            .cells()
+            .map(|(_, cell)| cell::standing(cell, at))
+            .collect();
+        let recovers_after = Nanos::new(SECOND);
+        assert_eq!(standings, [Standing::AtLimit { recovers_after }]);
     }
 }
