@@ -221,7 +221,7 @@ fn permits_of_a_client_that_died_are_free_again_after_their_time() {
     });
 }
 
-/// Row 9: provisional charges admit no more guesses than the limit before the first report.
+/// Provisional charges admit no more guesses than the limit before the first report.
 #[test]
 fn of_a_thousand_guesses_at_once_just_the_limit_passes() {
     run(27, &[log_ins()], async |cluster| {

@@ -91,7 +91,7 @@ async fn are_one(
 
 const FOR: &str = "X-Forwarded-For";
 
-/// Row 13: what is left of the right-most untrusted hop is the client's own word.
+/// What is left of the right-most untrusted hop is the client's own word.
 #[tokio::test]
 async fn the_right_most_untrusted_hop_is_the_client() {
     let client = (OUTSIDE, &[][..]);
@@ -245,7 +245,7 @@ async fn a_host_is_one_however_it_is_written() {
     }
 }
 
-/// Row 14: an over-long path with control characters, by its hash and without an error.
+/// An over-long path with control characters, by its hash and without an error.
 #[tokio::test]
 async fn a_long_and_illegal_path_counts_and_still_matches() {
     let long = format!("/v1/%00%0a\u{e9}{}", "%7f".repeat(2048));
