@@ -158,8 +158,8 @@ impl Node {
             expires: when.deadline,
             boot: None,
         });
-        let told = self.tell(when, Telling { ask, change }, None);
-        told.await.map(drop)
+        let telling = Telling { ask, change };
+        self.tell(when, &telling, None).await.map(drop)
     }
 
     fn when(&self, now: Nanos) -> When {

@@ -76,7 +76,7 @@ impl Node {
         }
         let said = if is_for_owner {
             let telling = Telling::new(when.now, ask, amendment, boot);
-            self.tell(when, telling, room).await.ok()
+            self.tell(when, &telling, room).await.ok()
         } else {
             None
         };
@@ -94,10 +94,10 @@ impl Node {
     pub(super) async fn tell(
         self: &Arc<Self>,
         when: When,
-        telling: Telling,
+        telling: &Telling,
         room: Option<Room>,
     ) -> Result<(Verdict, NodeId), CounterUnreachable> {
-        let Telling { ask, change } = telling;
+        let Telling { ask, change } = *telling;
         let routes = self.routes.load_full();
         let slot = ask.key.slot();
         let mut sent = None;
