@@ -137,7 +137,8 @@ impl Algorithm {
     }
 
     /// The time in which as much as the capacity flows: the window, but for buckets, whose capacity is not
-    /// their limit. Capacity and this are the rate.
+    /// their limit. Capacity and this are the rate. Rounded up; of a bucket through which nothing flows the
+    /// window.
     #[must_use]
     pub fn refill(&self) -> Nanos {
         let window = self.window().span();
@@ -149,10 +150,12 @@ impl Algorithm {
             | Self::FixedWindow(_)
             | Self::Concurrency(_) => return window,
         };
+        if limit == 0 {
+            return window;
+        }
         let product = u128::from(window.as_nanos()).saturating_mul(u128::from(self.capacity()));
-        let nanos = product.checked_div(u128::from(limit));
-        let nanos = nanos.and_then(|nanos| u64::try_from(nanos).ok());
-        nanos.map_or(window, Nanos::new)
+        let nanos = product.div_ceil(u128::from(limit));
+        Nanos::new(u64::try_from(nanos).unwrap_or(u64::MAX))
     }
 
     /// Its name in files, answers and keys.

@@ -2,7 +2,7 @@
 //!
 //! Knows nothing of owners. Invariant: never shorter than the limit's window.
 
-use tollgate_limit::{Algorithm, Change, Nanos};
+use tollgate_limit::{Change, Nanos};
 
 use super::Amendment;
 
@@ -13,14 +13,7 @@ impl Amendment {
     pub fn life(&self) -> Nanos {
         let rule = &self.ask.rule;
         let window = rule.window().span();
-        let charge = match &rule.algorithm {
-            Algorithm::TokenBucket(bucket) => drain(window, bucket.burst, bucket.limit),
-            Algorithm::LeakyBucket(bucket) => drain(window, bucket.capacity(), bucket.limit),
-            Algorithm::SlidingWindow(_)
-            | Algorithm::SlidingLog(_)
-            | Algorithm::FixedWindow(_)
-            | Algorithm::Concurrency(_) => window,
-        };
+        let charge = rule.algorithm.refill().max(window);
         let ban = match self.change {
             Change::Reset => rule.ban.map_or(Nanos::ZERO, |ban| ban.longest),
             Change::GiveBack { .. } | Change::Refund | Change::Charge | Change::Failure => {
@@ -29,13 +22,6 @@ impl Amendment {
         };
         charge.max(ban)
     }
-}
-
-/// The time in which so many units drain at `limit` in a window, rounded up; a window at least.
-fn drain(window: Nanos, units: u64, limit: u64) -> Nanos {
-    let nanos = u128::from(window.as_nanos()).saturating_mul(u128::from(units));
-    let nanos = nanos.div_ceil(u128::from(limit.max(1)));
-    Nanos::new(u64::try_from(nanos).unwrap_or(u64::MAX)).max(window)
 }
 
 #[cfg(test)]

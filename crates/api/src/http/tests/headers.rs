@@ -112,6 +112,11 @@ async fn a_bucket_tells_its_rate() {
             "\"l\";q=100;w=360",
         ),
         ("\"algorithm\":\"sliding-log\"", "\"l\";q=1000;w=3600"),
+        // So long that no number of nanoseconds tells it: never a shorter time, which were a higher rate.
+        (
+            "\"algorithm\":\"token-bucket\",\"burst\":9007199254740992",
+            "\"l\";q=999999999999999;w=18446744074",
+        ),
     ] {
         let limit = format!("{{\"name\":\"l\",\"limit\":1000,\"window\":\"1h\",{numbers}}}");
         let body = format!("{{\"limit\":{limit},\"key\":{{\"a\":1}}}}");
