@@ -30,10 +30,12 @@ mod fallback;
 mod in_flight;
 mod joining;
 mod membership;
+mod motion;
 mod name;
 mod pause;
 mod placement;
 mod plan;
+mod replica;
 mod retry;
 mod settle;
 
@@ -45,10 +47,12 @@ pub use self::{
     in_flight::{Full, InFlight, MAX_IN_FLIGHT, Pending},
     joining::{JOIN_TIMEOUT, JoinNews, Joining, REFUSED_AGAIN_AFTER, Seeds},
     membership::{Change, GRACE, Gone, MemberState, MemberView, Membership, VETO},
+    motion::{HOLD, Hold, Motion, MotionAction, MotionView, SlotStates},
     name::{ClusterName, Role, cluster_fingerprint},
     pause::{HEARTBEAT, Pause, PauseWatch},
     placement::{MAX_MEMBERS, Member, MemberIndex, Placement},
     plan::{Group, Indices, Plan},
+    replica::{MAX_QUEUED, Source},
     retry::{Attempts, Failure, LEAST_TIME_TO_ASK, NewestOwner, NextStep, next_step},
     settle::{Answer, GiveBackTo, Settled, Settlement, Step},
 };

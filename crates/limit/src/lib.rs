@@ -39,6 +39,8 @@ mod policy;
 mod question;
 mod receipt;
 mod rule;
+mod series;
+mod slot_set;
 mod spec;
 mod store;
 mod units;
@@ -62,11 +64,13 @@ pub use self::{
         MAX_ESCALATION, MAX_LOG_LIMIT, MAX_SLICES, OldestSlice, Rule, SlidingLog, SlidingWindow,
         TokenBucket,
     },
+    series::{Body, Counter, Merged, Series, SeriesWords, Writer},
+    slot_set::SlotSet,
     spec::{
         AlgorithmSpec, BanSpec, CostSource, Counted, DEFAULT_IPV6_PREFIX, DEFAULT_SLICES, Fallback,
         LimitNumber, LimitSpec, SetAsideSpec, SpecError, TierNumber,
     },
-    store::{Ask, Change, SHARD_COUNT, Store, StoreConfig, StoreStats},
+    store::{Ask, Change, SEND_AFTER, SHARD_COUNT, Store, StoreConfig, StoreStats},
     units::{Cost, MAX_UNITS, Nanos, OutOfRange, Window},
     verdict::{Mode, Outcome, Reason, Verdict},
 };

@@ -16,6 +16,7 @@ mod handle;
 mod index;
 mod locked;
 mod pressure;
+mod replica;
 mod shard;
 mod standoff;
 
@@ -23,6 +24,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use parking_lot::{Mutex, MutexGuard};
 
+pub use self::replica::SEND_AFTER;
 use self::{
     cell::{Identity, Part},
     locked::Locked,
@@ -44,6 +46,9 @@ pub struct StoreConfig {
     /// Unix time of the clock's origin, as carried forward by the monotonic clock: fixed windows are
     /// aligned by it, nothing else. Default 0.
     pub unix_origin: Nanos,
+    /// The writer of the series that this store writes; the writers that follow it are this store's too. A
+    /// boot id, so that no two stores write one series. Default 1.
+    pub writer: u64,
     /// Where the numbers of permits start: random, so that no two stores give one twice. Default 1.
     pub first_permit: u64,
     /// Bytes for all counters, table and bookkeeping included; each shard has an equal part. Default
@@ -62,6 +67,7 @@ impl Default for StoreConfig {
     fn default() -> Self {
         Self {
             unix_origin: Nanos::ZERO,
+            writer: 1,
             first_permit: 1,
             max_bytes: 256 * 1024 * 1024,
         }

@@ -11,6 +11,7 @@ pub mod frame;
 pub mod identity;
 pub mod peer;
 pub mod receipt;
+pub mod replica;
 mod rule;
 mod verdict;
 
