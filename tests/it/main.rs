@@ -24,4 +24,5 @@ mod owner;
 mod policy_file;
 mod pressure;
 mod reload;
+mod survival;
 mod tidy;
