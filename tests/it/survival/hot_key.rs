@@ -40,7 +40,7 @@ fn metric(node: &mut Node, line: &str) -> u64 {
 /// A client of the node of that number over QUIC.
 async fn client(cluster: &Dev, number: usize) -> Client {
     let read = |name: &str| std::fs::read(cluster.folder.join(name)).unwrap();
-    let trust = Trust::from_pem(&read("ca.pem")).unwrap();
+    let trust = Trust::from_pem(&read("authority.pem")).unwrap();
     let address = cluster.nodes[number].quic.parse().unwrap();
     let mut config = ClientConfig::new("dev", vec![address], trust);
     let credentials = Credentials::from_pem(&read("client.pem"), &read("client.key"));
