@@ -130,12 +130,13 @@ async fn run_node(plan: Plan, data: DataDir, until_stdin_ends: bool) -> Result<E
     let http = Arc::new(Http::new(config, Arc::clone(&edge), Arc::clone(&edge)));
     let threads = HttpThreads::start(&listener, &http)?;
     let here = tokio::net::TcpListener::from_std(listener)?;
-    let serving = tokio::spawn(serve(here, http, threads.shutdown()));
+    let serving = tokio::spawn(serve(here, Arc::clone(&http), threads.shutdown()));
     tokio::spawn(keep_generation(Arc::clone(&node), data));
     tokio::spawn(serve_clients(Arc::clone(&node), Arc::clone(&edge)));
     stop.asked().await;
     info!(node_id = %name, "the node leaves");
     edge.leave();
+    http.leave();
     let left = timeout(LEAVE_TIMEOUT, async {
         node.leave().await;
         threads.end().await;

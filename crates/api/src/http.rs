@@ -26,7 +26,16 @@ mod token;
 mod waiting;
 mod whole;
 
-use std::{error::Error, fmt, net::IpAddr, pin::Pin, sync::Arc};
+use std::{
+    error::Error,
+    fmt,
+    net::IpAddr,
+    pin::Pin,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
 
 use axum::{
     Router,
@@ -34,7 +43,7 @@ use axum::{
     routing::{get, post},
 };
 use bytes::Bytes;
-use http::{Method, Request, Response, StatusCode};
+use http::{HeaderValue, Method, Request, Response, StatusCode, header};
 use http_body_util::BodyExt as _;
 use hyper::{body::Body, service::Service as _};
 use hyper_util::service::TowerToHyperService;
@@ -83,6 +92,7 @@ pub struct Http<C, O> {
     shared: Arc<Shared<C, O>>,
     router: TowerToHyperService<Router>,
     connections: Arc<Semaphore>,
+    is_leaving: AtomicBool,
 }
 
 /// What the calls need.
@@ -115,6 +125,34 @@ impl<C: Checker, O: Operator> Http<C, O> {
             router: TowerToHyperService::new(router(&shared)),
             shared,
             connections: Arc::new(Semaphore::new(most)),
+            is_leaving: AtomicBool::new(false),
+        }
+    }
+
+    /// Ends each connection of HTTP/1 with its next answer from now on, which says so: when the server
+    /// stops then, no client is just sending on a connection that it closes.
+    pub fn leave(&self) {
+        self.is_leaving.store(true, Ordering::Relaxed);
+    }
+
+    /// As [`handle`](Self::handle), and the last of its connection if this node leaves.
+    fn handle_in_turn<B>(
+        &self,
+        origin: Origin,
+        request: Request<B>,
+    ) -> impl Future<Output = Response<Whole>> + Send
+    where
+        B: Body<Data = Bytes> + Send + 'static,
+        B::Error: Into<Box<dyn Error + Send + Sync>>,
+    {
+        let answer = self.handle(origin, request);
+        async move {
+            let mut response = answer.await;
+            if self.is_leaving.load(Ordering::Relaxed) {
+                let close = HeaderValue::from_static("close");
+                response.headers_mut().insert(header::CONNECTION, close);
+            }
+            response
         }
     }
 

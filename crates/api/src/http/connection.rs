@@ -73,7 +73,8 @@ pub(super) async fn serve<C: Checker, O: Operator>(
     match version {
         Ok(Version::Http1) => {
             let service = service_fn(|request| {
-                let (in_flight, answer) = (activity.start(), http.handle(origin, request));
+                let in_flight = activity.start();
+                let answer = http.handle_in_turn(origin, request);
                 async move {
                     let _in_flight = in_flight;
                     Ok::<_, Infallible>(answer.await)

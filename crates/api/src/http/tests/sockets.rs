@@ -312,6 +312,30 @@ async fn a_stop_answers_what_is_in_flight() {
 }
 
 #[tokio::test]
+async fn a_connection_of_a_leaving_node_ends_with_its_next_answer() {
+    let server = Server::start(HttpConfig::default()).await;
+    let ask = format!(
+        "POST /v1/check HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{BODY}",
+        BODY.len()
+    );
+    let mut stream = server.connect().await;
+    for _ in 0..2 {
+        stream.write_all(ask.as_bytes()).await.unwrap();
+        let answer = answers(&mut stream, 1).await;
+        assert!(!answer.contains("connection: close"), "{answer}");
+    }
+    server.tester.http.leave();
+    stream.write_all(ask.as_bytes()).await.unwrap();
+    let last = to_end(&mut stream).await;
+    assert!(last.starts_with("HTTP/1.1 200"), "{last}");
+    assert!(last.contains("connection: close"), "{last}");
+    // Whoever comes is still answered, once.
+    let again = server.exchange(ask.as_bytes()).await;
+    assert!(again.starts_with("HTTP/1.1 200"), "{again}");
+    assert!(again.contains("connection: close"), "{again}");
+}
+
+#[tokio::test]
 async fn a_stop_waits_only_so_long() {
     let shutdown_timeout = Duration::from_millis(50);
     let mut server = Server::start(HttpConfig {
