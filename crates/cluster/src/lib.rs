@@ -37,6 +37,7 @@ mod placement;
 mod plan;
 mod replica;
 mod retry;
+pub mod sabotage;
 mod settle;
 
 pub use self::{
@@ -52,7 +53,7 @@ pub use self::{
     pause::{HEARTBEAT, Pause, PauseWatch},
     placement::{MAX_MEMBERS, Member, MemberIndex, Placement},
     plan::{Group, Indices, Plan},
-    replica::{MAX_QUEUED, Source},
+    replica::{MAX_QUEUED, Source, TakenIn, take_in},
     retry::{Attempts, Failure, LEAST_TIME_TO_ASK, NewestOwner, NextStep, next_step},
     settle::{Answer, GiveBackTo, Settled, Settlement, Step},
 };
