@@ -29,6 +29,7 @@ mod decided;
 mod fallback;
 mod in_flight;
 mod joining;
+mod key_map;
 mod membership;
 mod motion;
 mod name;
