@@ -29,6 +29,7 @@ mod decided;
 mod fallback;
 mod in_flight;
 mod joining;
+mod key_map;
 mod membership;
 mod motion;
 mod name;
@@ -54,6 +55,6 @@ pub use self::{
     placement::{MAX_MEMBERS, Member, MemberIndex, Placement},
     plan::{Group, Indices, Place, Plan},
     replica::{MAX_QUEUED, Source, TakenIn, take_in},
-    retry::{Attempts, Failure, LEAST_TIME_TO_ASK, NewestOwner, NextStep, next_step},
+    retry::{Attempts, Failure, LEAST_TIME_TO_ASK, NewestOwner, NextStep, next_step, stand_in},
     settle::{Answer, GiveBackTo, Settled, Settlement, Step},
 };
