@@ -12,6 +12,8 @@
 //! costs nothing, so that what was given back takes no place; the sum is that of all entries; where the ring is full and cannot grow the two oldest entries become one that
 //! ends with the younger: towards refusing (P7).
 
+pub(crate) mod merge;
+
 use crate::{
     judge,
     units::{Cost, Nanos, Window},

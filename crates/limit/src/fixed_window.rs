@@ -7,7 +7,10 @@
 //! Two series of one key (DESIGN 4, Merging) are summed where they are of one window, else the later stands.
 //!
 //! Knows nothing of keys, tables or locks, and reads no clock. Invariant: wall time is that of the start
-//! carried forward by the monotonic clock, so that a window never comes back.
+//! carried forward by the monotonic clock, so that a window never comes back; one that has begun by the wall
+//! clock of another node has begun.
+
+pub(crate) mod merge;
 
 use crate::{
     calendar::{epoch_window_at, window_at},
@@ -35,8 +38,8 @@ impl Reading {
     pub(crate) fn at(rule: &FixedWindow, words: &[u64], latest: Nanos, asked: Nanos) -> Self {
         let unix = asked.max(latest);
         if let [start, end, used] = *words
-            && start <= unix.as_nanos()
-            // The last window of all has no end.
+            // One that begins later is of a wall clock before this one: it has begun. The last window of
+            // all has no end.
             && (unix.as_nanos() < end || end == u64::MAX)
         {
             return Self {

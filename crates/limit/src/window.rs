@@ -13,6 +13,7 @@
 //! first instant at which a cost fits has a closed form within each slice; nothing overflows (rule
 //! 9); a clock that goes back stands still at the last charge.
 
+pub(crate) mod merge;
 mod place;
 
 pub(crate) use self::place::to_u64;

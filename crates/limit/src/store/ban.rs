@@ -6,7 +6,7 @@
 //! Merging) the later end and the higher level stand. Knows nothing of keys or failures.
 
 use super::cell::Standing;
-use crate::{rule::Ban, units::Nanos};
+use crate::{counter::merge::shifted, rule::Ban, units::Nanos};
 
 /// Words of a ban.
 pub(super) const WORDS: usize = 3;
@@ -30,6 +30,28 @@ pub(super) fn begin(words: &mut [u64], ban: &Ban, now: Nanos) {
         *next_level = level.saturating_add(1).min(HIGHEST_LEVEL);
         *longest = ban.longest.as_nanos();
     }
+}
+
+/// Takes another's ban in, whose instants this offset makes instants of this clock: the later end, and the
+/// higher of the levels that stand at it.
+pub(super) fn mix(words: &mut [u64], other: &[u64], offset: u64) {
+    let [until, other_level, longest] = *other else {
+        return;
+    };
+    let moved = [shifted(until, offset), other_level, longest];
+    let end = moved[0].max(words.first().copied().unwrap_or(0));
+    let other_level = level(&moved, Nanos::new(end));
+    let own_level = level(words, Nanos::new(end));
+    if let [until, level, longest] = words {
+        *until = end;
+        *level = own_level.max(other_level);
+        *longest = (*longest).max(moved[2]);
+    }
+}
+
+/// Whether words can be those of a ban.
+pub(super) fn is_sound(words: &[u64]) -> bool {
+    matches!(words, [_, level, _] if *level <= HIGHEST_LEVEL)
 }
 
 /// How a ban stands: a limit used up, then something that is remembered for a while.

@@ -48,6 +48,11 @@ impl Place {
         }
     }
 
+    /// The width of a slice.
+    pub(super) const fn width(self) -> u64 {
+        self.width.get()
+    }
+
     /// Clears the slices passed since the last charge and adds to that of now.
     pub(super) fn charge(self, counters: &mut [u64], latest: &mut Nanos, units: u64) -> Self {
         let length = counters.len();
