@@ -6,7 +6,8 @@
 //!
 //! Invariants, by name: INV-SAME-PLACEMENT ([`Placement`]), INV-ONE-SELF ([`Membership`]),
 //! INV-LATE-COUNTS-NOTHING ([`PauseWatch`]), INV-DECIDED-ONCE ([`DecidedRing`]), INV-GIVEN-BACK-ONCE
-//! ([`AmendWindow`]), INV-REFUSAL-KEEPS-NOTHING ([`Settlement`]), INV-DENIAL-SOUND ([`Denials`]).
+//! ([`AmendWindow`]), INV-REFUSAL-KEEPS-NOTHING ([`Settlement`]), INV-DENIAL-SOUND ([`Denials`]),
+//! INV-SWITCHES-CONVERGE ([`SwitchBoard`]).
 
 #![warn(
     clippy::arithmetic_side_effects,
@@ -41,6 +42,7 @@ mod replica;
 mod retry;
 pub mod sabotage;
 mod settle;
+mod switches;
 
 pub use self::{
     amend::{AMEND_WINDOW, Acceptance, AmendQueue, AmendWindow, Amendment, QueueFull, Returned},
@@ -59,4 +61,5 @@ pub use self::{
     replica::{MAX_QUEUED, Source, TakenIn, take_in},
     retry::{Attempts, Failure, LEAST_TIME_TO_ASK, NewestOwner, NextStep, next_step, stand_in},
     settle::{Answer, GiveBackTo, Settled, Settlement, Step},
+    switches::{Switch, SwitchBoard},
 };
