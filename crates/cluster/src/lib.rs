@@ -42,6 +42,7 @@ mod replica;
 mod retry;
 pub mod sabotage;
 mod settle;
+mod standby;
 mod switches;
 
 pub use self::{
@@ -61,5 +62,6 @@ pub use self::{
     replica::{MAX_QUEUED, Source, TakenIn, take_in},
     retry::{Attempts, Failure, LEAST_TIME_TO_ASK, NewestOwner, NextStep, next_step, stand_in},
     settle::{Answer, GiveBackTo, Settled, Settlement, Step},
+    standby::{AskedAs, Behind, Course},
     switches::{Switch, SwitchBoard},
 };
