@@ -52,7 +52,7 @@ pub use self::{
     denials::{Denials, KEPT_AT_MOST, Known, MAX_DENIALS, ProbeTicket},
     fallback::{LastAnswers, MAX_LAST_ANSWERS, Substitute, UNDECIDED_RETRY_AFTER, substitute_for},
     in_flight::{Full, InFlight, MAX_IN_FLIGHT, Pending},
-    joining::{JOIN_TIMEOUT, JoinNews, Joining, REFUSED_AGAIN_AFTER, Seeds},
+    joining::{JOIN_TIMEOUT, JoinNews, Joining, REFUSED_AGAIN_AFTER, Seeds, WARM_TIMEOUT},
     membership::{Change, GRACE, Gone, MemberState, MemberView, Membership, VETO},
     motion::{HOLD, Hold, Motion, MotionAction, MotionView, SlotStates},
     name::{ClusterName, Role, cluster_fingerprint},
