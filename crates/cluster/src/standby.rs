@@ -145,11 +145,11 @@ mod tests {
         NodeId::new(name).unwrap()
     }
 
-    fn behind(is_usable: bool, has_copy: bool) -> Behind {
+    fn reached() -> Behind {
         Behind {
             owner: node("owner"),
-            is_usable,
-            has_copy,
+            is_usable: true,
+            has_copy: true,
         }
     }
 
@@ -160,7 +160,7 @@ mod tests {
     #[test]
     fn who_holds_the_slots_decides_however_it_is_asked() {
         for asked_as in ALL {
-            for behind in [None, Some(&behind(true, true))] {
+            for behind in [None, Some(&reached())] {
                 let course = |hold| course(asked_as, &hold, behind);
                 assert_eq!(course(Hold::Yes), Course::Decide { degraded: false });
                 assert_eq!(course(Hold::Overdue), Course::Decide { degraded: true });
@@ -171,7 +171,7 @@ mod tests {
 
     #[test]
     fn who_does_not_says_so_unless_it_is_asked_as_standby() {
-        let reached = behind(true, true);
+        let reached = reached();
         for asked_as in [AskedAs::Owner, AskedAs::Relayed] {
             assert_eq!(
                 course(asked_as, &Hold::No, Some(&reached)),
@@ -199,14 +199,21 @@ mod tests {
         let on_copy = |degraded| Course::DecideOnCopy { degraded };
         let relayed = Course::Relay(node("owner"), at(110));
         for has_copy in [true, false] {
-            assert_eq!(standby(Some(&behind(true, has_copy))), relayed);
-            let cut_off = behind(false, has_copy);
-            assert_eq!(standby(Some(&cut_off)), on_copy(!has_copy));
-            let after = Course::after_relay(AskedAs::Standby, Some(&behind(true, has_copy)));
+            let reached = Behind {
+                has_copy,
+                ..reached()
+            };
+            assert_eq!(standby(Some(&reached)), relayed);
+            let after = Course::after_relay(AskedAs::Standby, Some(&reached));
             assert_eq!(after, on_copy(!has_copy));
+            let cut_off = Behind {
+                is_usable: false,
+                ..reached
+            };
+            assert_eq!(standby(Some(&cut_off)), on_copy(!has_copy));
         }
         assert_eq!(standby(None), on_copy(true));
-        let reached = behind(true, true);
+        let reached = reached();
         let late = |until| {
             Course::of(
                 AskedAs::Standby,
@@ -244,11 +251,14 @@ mod tests {
             let has = |hold: &Hold| holds.contains(hold);
             let all = |hold: &Hold| holds.iter().all(|one| one == hold);
             let gives = holds.iter().any(|hold| matches!(hold, Hold::Given(_)));
-            let expected = match &holds[0] {
-                first if all(first) => first.clone(),
-                _ if has(&Hold::No) || gives => Hold::No,
-                _ if has(&Hold::Awaiting) => Hold::Awaiting,
-                _ => Hold::Overdue,
+            let expected = if all(&holds[0]) {
+                holds[0].clone()
+            } else if has(&Hold::No) || gives {
+                Hold::No
+            } else if has(&Hold::Awaiting) {
+                Hold::Awaiting
+            } else {
+                Hold::Overdue
             };
             prop_assert_eq!(joined, expected);
         }
@@ -259,7 +269,7 @@ mod tests {
     fn it_can_be_made_never_to_pass_on() {
         use crate::sabotage::{Sabotage, set};
         set(Some(Sabotage::StandbyNeverRelays));
-        let standby = course(AskedAs::Standby, &Hold::No, Some(&behind(true, true)));
+        let standby = course(AskedAs::Standby, &Hold::No, Some(&reached()));
         assert_eq!(standby, Course::DecideOnCopy { degraded: false });
         set(None);
     }
