@@ -21,9 +21,9 @@ use crate::{
 
 const WINDOW: u64 = 40_000_000;
 const SLICE: u64 = WINDOW / 4;
-/// True time begins there: all clocks have run for a while.
+/// True time begins there: all clocks have run for a while, and all tell the same wall time.
 const START: u64 = 1_000_000_000_000;
-const UNIX_ORIGIN: Nanos = Nanos::new(7);
+const UNIX_ORIGIN: Nanos = Nanos::new((1 << 60) + 7);
 
 fn window() -> Window {
     Window::new(Nanos::new(WINDOW)).expect("a window in its bounds")
@@ -141,7 +141,7 @@ impl Node {
     fn at(&self, now: u64) -> Moment {
         Moment {
             now: Nanos::new(now.wrapping_add(self.ahead)),
-            unix_origin: UNIX_ORIGIN,
+            unix_origin: UNIX_ORIGIN.saturating_sub(Nanos::new(self.ahead)),
         }
     }
 
