@@ -14,7 +14,7 @@ pub(crate) mod merge;
 
 use crate::{
     calendar::{epoch_window_at, window_at},
-    judge,
+    judge::{self, Reading as _},
     rule::{Alignment, FixedWindow},
     units::{Cost, Nanos},
 };
@@ -28,7 +28,8 @@ pub(crate) struct Reading {
     /// The window of the instant, in Unix time.
     start: Nanos,
     end: Nanos,
-    used: u64,
+    /// Negative if more was taken back than is known of.
+    counted: i64,
     /// The instant, in Unix time.
     asked: Nanos,
 }
@@ -45,7 +46,7 @@ impl Reading {
             return Self {
                 start: Nanos::new(start),
                 end: Nanos::new(end),
-                used,
+                counted: used.cast_signed(),
                 asked,
             };
         }
@@ -56,7 +57,7 @@ impl Reading {
         Self {
             start,
             end,
-            used: 0,
+            counted: 0,
             asked,
         }
     }
@@ -69,11 +70,11 @@ impl Reading {
 
 impl judge::Reading for Reading {
     fn used(&self) -> u64 {
-        self.used
+        self.counted.max(0).unsigned_abs()
     }
 
     fn wait_until_within(&self, room: u64) -> Nanos {
-        if self.used <= room {
+        if self.used() <= room {
             return Nanos::ZERO;
         }
         self.end.saturating_sub(self.asked)
@@ -89,7 +90,8 @@ pub(crate) fn charge(words: &mut [u64], reading: &Reading, units: u64) {
     if let [start, end, used] = words {
         *start = reading.start.as_nanos();
         *end = reading.end.as_nanos();
-        *used = reading.used.saturating_add(units);
+        let counted = reading.counted.saturating_add_unsigned(units);
+        *used = counted.cast_unsigned();
     }
 }
 
@@ -105,9 +107,9 @@ pub(crate) fn give_back(words: &mut [u64], reading: &Reading, start: u64, cost: 
 pub(crate) fn refund(words: &mut [u64], reading: &Reading, cost: Cost) -> bool {
     match words {
         [start, _, used] if *start == reading.start() => {
-            let before = *used;
-            *used = before.saturating_sub(cost.units());
-            *used != before
+            let taken = cost.units().min(reading.used());
+            *used = used.wrapping_sub(taken);
+            taken > 0
         }
         _ => false,
     }

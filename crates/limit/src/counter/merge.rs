@@ -9,7 +9,7 @@
 //! behind now. Counts so leave late, by the way's time and in windows by a slice at most, never early.
 //!
 //! A count that is negative was taken back by one store from what another had charged. It lowers what was
-//! charged in its place; where nothing is, it is dropped: towards refusing (P7).
+//! charged in its place. While nothing is there it is kept and counts for nothing: what it lowers may come yet.
 //!
 //! Pure functions on borrowed words; knows nothing of keys, tables, versions or locks. Nothing here trusts
 //! words that a peer has sent: what is not of its counter counts for little or nothing, and never panics.
@@ -199,3 +199,6 @@ pub(crate) fn is_sound(rule: &Rule, words: &[u64]) -> bool {
         Algorithm::TokenBucket(_) | Algorithm::LeakyBucket(_) => bucket::merge::is_sound(words),
     }
 }
+
+#[cfg(test)]
+mod tests;

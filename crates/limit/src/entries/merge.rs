@@ -5,14 +5,15 @@
 //! else the oldest after it, within [`NEAR`]. Permits add up by number: one of which nothing is left is out
 //! no more, wherever it was released.
 //!
-//! Invariants: a total has no negative entry; what is one's own is the difference to the sum of the others;
-//! a ring that is full makes one of its two oldest entries (P7).
+//! Invariants: what is one's own is the difference to the sum of the others, exactly, so that any order of
+//! any deliveries leads to one total; a negative entry that finds nothing to lower stays, and counts for
+//! nothing, until what it lowers comes; a ring that is full makes one of its two oldest entries (P7).
 
 use std::cmp::Ordering;
 
 use smallvec::SmallVec;
 
-use super::{ENTRY_WORDS, Entry, FEWEST_ENTRIES, HEAD_WORDS, Ring, RingMut, words_for};
+use super::{ENTRY_WORDS, Entry, FEWEST_ENTRIES, HEAD_WORDS, Ring, RingMut, units_of, words_for};
 use crate::{
     counter::merge::{Kept, shifted},
     rule::MAX_LOG_LIMIT,
@@ -100,42 +101,37 @@ fn add_up(mut mix: Mix) -> Mix {
     sums
 }
 
-/// Lets negative entries lower what is near, the oldest first, and takes them out.
+/// Lets negative entries lower what is near, the oldest first.
 fn settle(form: Form, mix: &mut Mix) {
-    if form.is_log() {
-        for at in 0..mix.len() {
-            let Some(lowers) = mix.get(at).copied().filter(|entry| entry.cost < 0) else {
-                continue;
-            };
-            let mut left = lowers.cost.unsigned_abs();
-            let (before, rest) = mix.split_at_mut(at);
-            let older = before.iter_mut().rev().take(REACH);
-            let newer = rest.iter_mut().skip(1).take(REACH);
-            for entry in older.chain(newer) {
-                let is_near = entry.instant.abs_diff(lowers.instant) <= lowers.near;
-                if entry.cost > 0 && is_near {
-                    let taken = left.min(entry.cost.unsigned_abs());
-                    entry.cost = entry.cost.saturating_sub_unsigned(taken);
-                    left = left.saturating_sub(taken);
-                }
+    if !form.is_log() || mix.iter().all(|entry| entry.cost > 0 || entry.near == 0) {
+        return;
+    }
+    for at in 0..mix.len() {
+        let (before, rest) = mix.split_at_mut(at);
+        let Some((lowers, after)) = rest.split_first_mut() else {
+            return;
+        };
+        if lowers.cost > 0 || lowers.near == 0 {
+            continue;
+        }
+        let older = before.iter_mut().rev().take(REACH);
+        let newer = after.iter_mut().take(REACH);
+        for entry in older.chain(newer) {
+            if entry.cost > 0 && entry.instant.abs_diff(lowers.instant) <= lowers.near {
+                let taken = entry.cost.min(lowers.cost.saturating_neg());
+                entry.cost = entry.cost.saturating_sub(taken);
+                lowers.cost = lowers.cost.saturating_add(taken);
             }
         }
     }
-    mix.retain(|entry| entry.cost > 0);
+    mix.retain(|entry| entry.cost != 0);
 }
 
-/// All that series hold, by the clock here, without what is over at `now`.
-fn sum<'a>(
-    form: Form,
-    (now, bound): (Nanos, Nanos),
-    series: impl Iterator<Item = Kept<'a>>,
-    home: Mix,
-) -> Mix {
-    let mut mix = home;
-    mix.extend(series.flat_map(|kept| moved(form, kept, bound)));
+/// All that series hold, by the clock here. What is over is not dropped: it may be lowered yet.
+fn sum<'a>(form: Form, bound: Nanos, series: impl Iterator<Item = Kept<'a>>) -> Mix {
+    let mix = series.flat_map(|kept| moved(form, kept, bound)).collect();
     let mut mix = add_up(mix);
     settle(form, &mut mix);
-    drop_over(form, now, &mut mix);
     mix
 }
 
@@ -155,14 +151,21 @@ fn fill<'a>(
     let last = series.clone().map(|kept| kept.latest_here(now)).max();
     let before = home.as_ref().map_or(Nanos::ZERO, |_| *latest);
     *latest = last.map_or(*latest, |last| last.max(before));
+    let mut mix = sum(form, now, series);
+    if let Some(home) = home {
+        mix.extend(home);
+        mix = add_up(mix);
+        settle(form, &mut mix);
+    }
+    drop_over(form, now, &mut mix);
     words.fill(0);
     let mut ring = RingMut::of(words);
-    for entry in sum(form, (now, now), series, home.unwrap_or_default()) {
+    for entry in mix {
         // A series whose last charge was given back may say that it was before an entry.
         *latest = (*latest).max(Nanos::new(entry.instant));
         ring.push(Entry {
             instant: entry.instant,
-            cost: entry.cost.unsigned_abs(),
+            cost: entry.cost.cast_unsigned(),
             number: entry.number,
         });
     }
@@ -186,7 +189,7 @@ fn difference<'a>(
     foreign: impl Iterator<Item = Kept<'a>>,
 ) -> Mix {
     let now = now.max(latest);
-    let others = sum(form, (now, now), foreign, Mix::new());
+    let others = sum(form, now, foreign);
     let home = Kept {
         latest,
         offset: 0,
@@ -212,11 +215,11 @@ pub(crate) fn own<'a>(
 ) -> SeriesWords {
     let mix = shortened(difference(form, total, now, foreign));
     let mut words = SeriesWords::with_capacity(words_for(mix.len()));
-    let sum = mix
-        .iter()
-        .fold(0_i64, |sum, entry| sum.wrapping_add(entry.cost));
+    let sum = mix.iter().fold(0_u64, |sum, entry| {
+        sum.saturating_add(units_of(entry.cost.cast_unsigned()))
+    });
     let length = to_u64(mix.len()).unbounded_shl(u32::BITS);
-    words.extend([length, sum.cast_unsigned()]);
+    words.extend([length, sum]);
     for entry in mix {
         words.extend([entry.instant, entry.cost.cast_unsigned(), entry.number]);
     }
@@ -332,7 +335,7 @@ pub(crate) fn is_sound(words: &[u64]) -> bool {
             return false;
         }
         last = entry.instant;
-        sum = sum.wrapping_add(entry.cost);
+        sum = sum.saturating_add(entry.units());
     }
     sum == ring.sum()
 }

@@ -9,8 +9,8 @@ use crate::{calendar::CalendarUnit, counter::merge::Kept, series::SeriesWords, u
 /// More than a window of the calendar is longer than its nominal length, by a change of the clocks.
 const CLOCK_CHANGE: Nanos = CalendarUnit::Day.nominal().span();
 
-/// The window of a series that stands: the latest, and all that is counted in it, at least nothing.
-fn sum<'a>(series: impl Iterator<Item = Kept<'a>>) -> (u64, u64, u64) {
+/// The window of a series that stands: the latest, and all that is counted in it.
+fn sum<'a>(series: impl Iterator<Item = Kept<'a>>) -> (u64, u64, i64) {
     let (mut window, mut sum) = ((0, 0), 0_i64);
     for kept in series {
         let [start, end, used] = *kept.words else {
@@ -24,7 +24,7 @@ fn sum<'a>(series: impl Iterator<Item = Kept<'a>>) -> (u64, u64, u64) {
             sum = sum.saturating_add(used.cast_signed());
         }
     }
-    (window.0, window.1, sum.max(0).unsigned_abs())
+    (window.0, window.1, sum)
 }
 
 /// Makes a total of series.
@@ -36,7 +36,9 @@ pub(crate) fn gather<'a>(
     let last = series.clone().map(|kept| kept.latest_here(now)).max();
     *latest = last.unwrap_or(*latest);
     if let [start, end, used] = words {
-        (*start, *end, *used) = sum(series);
+        let counted;
+        (*start, *end, counted) = sum(series);
+        *used = counted.cast_unsigned();
     }
 }
 
@@ -47,9 +49,8 @@ pub(crate) fn own<'a>(words: &[u64], foreign: impl Iterator<Item = Kept<'a>>) ->
     };
     let here = foreign.filter(|kept| kept.words.get(..2) == Some(&[start, end]));
     let (_, _, others) = sum(here);
-    let used = used.min(i64::MAX.unsigned_abs()).cast_signed();
-    let own = used.saturating_sub_unsigned(others).cast_unsigned();
-    SeriesWords::from_slice(&[start, end, own])
+    let own = used.cast_signed().saturating_sub(others);
+    SeriesWords::from_slice(&[start, end, own.cast_unsigned()])
 }
 
 /// Changes a total from holding `old` of one series to holding `new`.

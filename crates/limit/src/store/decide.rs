@@ -168,7 +168,7 @@ impl Shard {
             self.void_counter(at, (key, Identity::of(&rule.algorithm, part)));
         }
         let now = at.now;
-        let known = self.ban(key).unwrap_or_default();
+        let known = self.ban(now, key).unwrap_or_default();
         if self.find(key, Identity::BAN).is_none() {
             self.insert(
                 now,
@@ -220,7 +220,7 @@ impl Shard {
     }
 
     fn ban_left(&self, now: Nanos, key: KeyHash) -> Nanos {
-        let ban = self.ban(key);
+        let ban = self.ban(now, key);
         ban.map_or(Nanos::ZERO, |words| ban::left(&words, now))
     }
 

@@ -115,17 +115,17 @@ impl Shard {
 
     /// The ban of a key, of all writers.
     #[inline]
-    pub(super) fn ban(&self, key: KeyHash) -> Option<[u64; ban::WORDS]> {
+    pub(super) fn ban(&self, now: Nanos, key: KeyHash) -> Option<[u64; ban::WORDS]> {
         let mut words = None;
         self.each_cell_of_counter((key, Identity::BAN), |_, cell| match cell::role(cell) {
             Role::Total => {
                 let own = cell::held(cell).map_or(&[][..], |held| held.words);
-                ban::mix(words.get_or_insert([0; ban::WORDS]), own, 0);
+                ban::mix(words.get_or_insert([0; ban::WORDS]), now, own, 0);
             }
             Role::Foreign => {
                 if let Some(kept) = cell::kept(cell) {
                     let known = words.get_or_insert([0; ban::WORDS]);
-                    ban::mix(known, kept.words, kept.offset);
+                    ban::mix(known, now, kept.words, kept.offset);
                 }
             }
             Role::Void => {}

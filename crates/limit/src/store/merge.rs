@@ -146,12 +146,13 @@ impl Shard {
         }
         let others = self.others_of(incoming.name, incoming.foreign.writer);
         let others: SmallVec<[Kept<'_>; 2]> = others.iter().filter_map(Known::kept).collect();
-        if let Some(total) = self.find_mut(key, identity) {
-            cell::mix(total, |held| {
-                merge::replace(&rule, held, at, &others, (old, new));
-            });
-            cell::mark(total);
-        }
+        let Some(total) = self.find_mut(key, identity) else {
+            return;
+        };
+        cell::mix(total, |held| {
+            merge::replace(&rule, held, at, &others, (old, new));
+        });
+        cell::mark(total);
     }
 
     /// Keeps a series or a void in place of what was held of its writer.
@@ -235,7 +236,7 @@ impl Shard {
         let rule = cell::rule_of(total);
         let urge = cell::amend(total, |held| match (&rule, known.kept()) {
             (Some(rule), Some(kept)) => merge::absorb(rule, held, at, kept),
-            (None, Some(kept)) => ban::mix(held.words, kept.words, kept.offset),
+            (None, Some(kept)) => ban::mix(held.words, at.now, kept.words, kept.offset),
             (_, None) => {}
         });
         let end = void_end(at, rule.as_ref(), known.kept());
@@ -358,7 +359,8 @@ impl<'a> Incoming<'a> {
 /// When a void may be forgotten: no copy of what it is of counts any more by then.
 pub(super) fn void_end(at: Moment, rule: Option<&Rule>, kept: Option<Kept<'_>>) -> Nanos {
     let Some(rule) = rule else {
-        return at.now.saturating_add(VOID_OF_BAN);
+        let end = at.now.saturating_add(VOID_OF_BAN);
+        return kept.map_or(end, |kept| end.max(ban::ends_at(kept.words, kept.offset)));
     };
     let window = rule.window().span();
     // A slice is at most a window.

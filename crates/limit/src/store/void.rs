@@ -13,7 +13,11 @@ use super::{
     merge::void_end,
     shard::Shard,
 };
-use crate::{counter::Moment, key::KeyHash, units::Nanos};
+use crate::{
+    counter::{Held, Moment, merge::Kept},
+    key::KeyHash,
+    units::Nanos,
+};
 
 /// Voids of a counter that are held at most.
 pub(super) const MAX_VOIDS: usize = 8;
@@ -24,6 +28,16 @@ struct Ended {
     version: u64,
     seen: u64,
     end: Nanos,
+}
+
+/// What a total holds, as if it were a series.
+fn at_home(held: Held<'_>) -> Kept<'_> {
+    let Held { latest, words, .. } = held;
+    Kept {
+        latest,
+        offset: 0,
+        words,
+    }
 }
 
 impl Shard {
@@ -46,7 +60,10 @@ impl Shard {
             let rule = cell::rule_of(cell);
             let (writer, version, kept) = match cell::role(cell) {
                 // Above what was sent of it.
-                Role::Total => (own, cell::version(cell).saturating_add(1), None),
+                Role::Total => {
+                    let version = cell::version(cell).saturating_add(1);
+                    (own, version, cell::held(cell).map(at_home))
+                }
                 Role::Foreign => (cell::writer(cell), cell::version(cell), cell::kept(cell)),
                 Role::Void => return,
             };

@@ -6,8 +6,8 @@
 //! A negative count lowers the slices here that its own slice touches, the older first: what it was taken
 //! from lies in one of them.
 //!
-//! Invariants: the sum of series is never negative in any slice; what is one's own is the difference to it, so
-//! that both together are the total again.
+//! Invariants: what is one's own is the difference to the sum of the others, exactly, so that any order of any
+//! deliveries leads to one total; a sum does not depend on the window that is looked at.
 
 use smallvec::SmallVec;
 
@@ -80,37 +80,92 @@ fn parts(rule: &SlidingWindow, frame: Frame, kept: Kept<'_>) -> impl Iterator<It
     })
 }
 
-/// Adds series up in words that are all zero, into the slices of the frame.
-fn sum<'a>(
-    rule: &SlidingWindow,
-    frame: Frame,
-    series: impl Iterator<Item = Kept<'a>>,
-    words: &mut [u64],
-) {
-    let length = words.len();
-    let mut negative = SmallVec::<[(u64, u64, u64); 8]>::new();
-    for part in series.flat_map(|kept| parts(rule, frame, kept)) {
-        if part.count < 0 {
-            negative.push((part.from, part.to, part.count.unsigned_abs()));
-            continue;
-        }
-        if frame.holds(part.to)
-            && let Some(word) = words.get_mut(index_of(part.to, length))
-        {
-            let sum = word.saturating_add(part.count.unsigned_abs());
-            *word = sum.min(i64::MAX.unsigned_abs());
-        }
-    }
-    // In order of time: that of the series must not matter.
-    negative.sort_unstable();
-    for (from, to, mut left) in negative {
-        for slice in from.max(frame.oldest)..=to.min(frame.newest) {
-            if let Some(word) = words.get_mut(index_of(slice, length)) {
-                let taken = left.min(*word);
-                *word = word.saturating_sub(taken);
-                left = left.saturating_sub(taken);
+/// Series added up, whatever window is looked at.
+#[derive(Clone, Debug, Default)]
+struct Sums {
+    /// What is counted in each slice, in order of time.
+    counts: SmallVec<[(u64, i64); 12]>,
+    /// What was taken back from one of the slices from the first to the second, and nothing of it is there.
+    missing: SmallVec<[(u64, u64, i64); 2]>,
+}
+
+impl Sums {
+    fn of<'a>(rule: &SlidingWindow, frame: Frame, series: impl Iterator<Item = Kept<'a>>) -> Self {
+        let mut sums = Self::default();
+        for part in series.flat_map(|kept| parts(rule, frame, kept)) {
+            if part.count < 0 {
+                sums.missing.push((part.from, part.to, part.count));
+            } else {
+                sums.counts.push((part.to, part.count));
             }
         }
+        sums.counts.sort_unstable();
+        sums.counts.dedup_by(|next, kept| {
+            let is_same = next.0 == kept.0;
+            if is_same {
+                kept.1 = kept.1.saturating_add(next.1);
+            }
+            is_same
+        });
+        // In order of time: that of the series must not matter.
+        sums.missing.sort_unstable();
+        for (from, to, missing) in &mut sums.missing {
+            let first = sums.counts.partition_point(|(slice, _)| slice < from);
+            let touched = sums.counts.iter_mut().skip(first);
+            for (_, count) in touched.take_while(|(slice, _)| slice <= to) {
+                let taken = missing.saturating_neg().min(*count);
+                *count = count.saturating_sub(taken);
+                *missing = missing.saturating_add(taken);
+            }
+        }
+        sums.missing.retain(|(_, _, missing)| *missing < 0);
+        sums
+    }
+
+    /// What lies in each slice of the frame. What is missing lies in the first that it may be missing from.
+    fn each(&self, frame: Frame) -> impl Iterator<Item = (u64, i64)> {
+        let missing = self.missing.iter().map(|(from, _, count)| (*from, *count));
+        let all = self.counts.iter().copied().chain(missing);
+        all.filter(move |(slice, _)| frame.holds(*slice))
+    }
+
+    fn add_to(&self, words: &mut [u64], frame: Frame) {
+        for (slice, count) in self.each(frame) {
+            change(words, slice, |word| word.saturating_add(count));
+        }
+    }
+
+    fn take_from(&self, words: &mut [u64], frame: Frame) {
+        for (slice, count) in self.each(frame) {
+            change(words, slice, |word| word.saturating_sub(count));
+        }
+    }
+
+    /// Lets what is missing lower what others than these series have charged.
+    fn settle(&self, words: &mut [u64], frame: Frame) {
+        let length = words.len();
+        for (from, to, missing) in &self.missing {
+            if from == to || !frame.holds(*from) || !frame.holds(*to) {
+                continue;
+            }
+            let at = |slice: u64| {
+                words
+                    .get(index_of(slice, length))
+                    .map_or(0, |word| word.cast_signed())
+            };
+            let lacks = at(*from).max(*missing).min(0).saturating_neg();
+            let moved = lacks.min(at(*to).max(0));
+            change(words, *from, |word| word.saturating_add(moved));
+            change(words, *to, |word| word.saturating_sub(moved));
+        }
+    }
+}
+
+/// Changes the counter of a slice.
+fn change(words: &mut [u64], slice: u64, change: impl FnOnce(i64) -> i64) {
+    let length = words.len();
+    if let Some(word) = words.get_mut(index_of(slice, length)) {
+        *word = change(word.cast_signed()).cast_unsigned();
     }
 }
 
@@ -122,10 +177,10 @@ pub(crate) fn gather<'a>(
     series: impl Iterator<Item = Kept<'a>> + Clone,
 ) {
     let last = series.clone().map(|kept| kept.latest_here(now)).max();
-    let last = last.unwrap_or(*latest);
+    *latest = last.unwrap_or(*latest);
     words.fill(0);
-    sum(rule, Frame::ending_at(rule, last, now), series, words);
-    *latest = last;
+    let frame = Frame::ending_at(rule, *latest, now);
+    Sums::of(rule, frame, series).add_to(words, frame);
 }
 
 /// What of a total is in none of the series.
@@ -134,16 +189,10 @@ pub(crate) fn own<'a>(
     (words, latest): (&[u64], Nanos),
     foreign: impl Iterator<Item = Kept<'a>>,
 ) -> SeriesWords {
-    let mut of_others = SeriesWords::from_elem(0, words.len());
+    let mut own = SeriesWords::from_slice(words);
     let frame = Frame::ending_at(rule, latest, latest);
-    sum(rule, frame, foreign, &mut of_others);
-    let pairs = words.iter().zip(&of_others);
-    pairs
-        .map(|(all, others)| {
-            let all = (*all).min(i64::MAX.unsigned_abs()).cast_signed();
-            all.saturating_sub_unsigned(*others).cast_unsigned()
-        })
-        .collect()
+    Sums::of(rule, frame, foreign).take_from(&mut own, frame);
+    own
 }
 
 /// Changes a total from holding `old` of one series to holding `new`.
@@ -154,62 +203,52 @@ pub(crate) fn replace(
     others: &[Kept<'_>],
     (old, new): (Option<Kept<'_>>, Option<Kept<'_>>),
 ) {
-    let before = others.iter().copied().chain(old);
-    let mut home = own(rule, (words, *latest), before);
-    let mut until = *latest;
-    if let (Some(old), Some(new)) = (old, new) {
-        follow(rule, (&mut home, &mut until), now, (old, new));
+    let bound = now.max(*latest);
+    let before = Frame::ending_at(rule, *latest, bound);
+    let held = others.iter().copied().chain(old);
+    Sums::of(rule, before, held).take_from(words, before);
+    let lacking: SmallVec<[i64; 12]> = words.iter().map(|word| word.cast_signed().min(0)).collect();
+    let until = new.map_or(*latest, |new| new.latest_here(bound));
+    Place::new(rule, *latest, until).charge(words, latest, 0);
+    let after = Frame::ending_at(rule, *latest, bound);
+    if let (Some(old), Some(new)) = (old, new)
+        && lacking.iter().any(|lacks| *lacks < 0)
+    {
+        follow(rule, (words, lacking), (before, old), (after, new));
     }
-    let home = Kept {
-        latest: until,
-        offset: 0,
-        words: &home,
-    };
-    let after = others.iter().copied().chain(new).chain([home]);
-    gather(rule, (words, latest), now.max(until), after);
+    let held = others.iter().copied().chain(new);
+    let sums = Sums::of(rule, after, held);
+    sums.add_to(words, after);
+    sums.settle(words, after);
 }
 
 /// What was taken back of a series goes where its newer content lies: else it would come back. A slice moves
-/// as long as there are charges in it.
+/// as long as there are charges in it, and with each delivery by the difference of their times.
 fn follow(
     rule: &SlidingWindow,
-    (home, latest): (&mut [u64], &mut Nanos),
-    now: Nanos,
-    (old, new): (Kept<'_>, Kept<'_>),
+    (words, mut lacking): (&mut [u64], SmallVec<[i64; 12]>),
+    (before, old): (Frame, Kept<'_>),
+    (after, new): (Frame, Kept<'_>),
 ) {
-    let length = home.len();
-    let bound = now.max(*latest);
-    let before = Frame::ending_at(rule, *latest, bound);
-    let mut missing: SmallVec<[u64; 12]> = home
-        .iter()
-        .map(|word| word.cast_signed().min(0).unsigned_abs())
-        .collect();
-    if missing.iter().all(|missing| *missing == 0) {
-        return;
-    }
-    let until = new.latest_here(bound);
-    Place::new(rule, *latest, until).charge(home, latest, 0);
-    let after = Frame::ending_at(rule, *latest, bound);
+    let length = words.len();
     for part in parts(rule, before, old).filter(|part| before.holds(part.to)) {
         let moved = parts(rule, after, new).find(|moved| moved.slice == part.slice);
         let Some(moved) = moved.filter(|moved| moved.to != part.to && after.holds(moved.to)) else {
             continue;
         };
-        let Some(missing) = missing.get_mut(index_of(part.to, length)) else {
+        let Some(lacks) = lacking.get_mut(index_of(part.to, length)) else {
             continue;
         };
-        let both = part.count.min(moved.count).max(0).unsigned_abs();
-        let count = both.min(*missing);
-        *missing = missing.saturating_sub(count);
-        if let Some(left) = home
-            .get_mut(index_of(part.to, length))
-            .filter(|_| after.holds(part.to))
-        {
-            *left = left.wrapping_add(count);
+        let count = part
+            .count
+            .min(moved.count)
+            .min(lacks.saturating_neg())
+            .max(0);
+        *lacks = lacks.saturating_add(count);
+        if after.holds(part.to) {
+            change(words, part.to, |word| word.saturating_add(count));
         }
-        if let Some(found) = home.get_mut(index_of(moved.to, length)) {
-            *found = found.wrapping_sub(count);
-        }
+        change(words, moved.to, |word| word.saturating_sub(count));
     }
 }
 

@@ -12,10 +12,10 @@ use super::{MEBIBYTE, NOW, ask, every_algorithm, key, key_in_shard, later, rule,
 use crate::{
     key::SlotId,
     rule::OldestSlice,
-    series::{Body, Merged, Series, Writer},
+    series::{Merged, Series, Writer},
     slot_set::SlotSet,
     store::{Ask, Change, Store, StoreConfig},
-    units::{Cost, Nanos},
+    units::Nanos,
     verdict::Mode,
 };
 
