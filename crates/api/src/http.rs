@@ -19,6 +19,7 @@ mod openapi;
 mod operate;
 mod problem;
 mod server;
+mod switch;
 mod tally;
 #[cfg(test)]
 mod tests;
@@ -40,7 +41,7 @@ use std::{
 use axum::{
     Router,
     extract::State,
-    routing::{get, post},
+    routing::{get, post, put},
 };
 use bytes::Bytes;
 use http::{HeaderValue, Method, Request, Response, StatusCode, header};
@@ -240,6 +241,8 @@ fn router<C: Checker, O: Operator>(shared: &Arc<Shared<C, O>>) -> Router {
             Call::Keys.path(),
             get(operate::keys::<C, O>).delete(operate::reset::<C, O>),
         )
+        .route(Call::KillSwitch.path(), put(switch::kill::<C, O>))
+        .route(Call::ShadowSwitch.path(), put(switch::shadow::<C, O>))
         .route(Call::Livez.path(), get(operate::livez))
         .route(Call::Readyz.path(), get(operate::readyz::<C, O>))
         .route(Call::Metrics.path(), get(operate::metrics::<C, O>))
