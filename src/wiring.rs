@@ -145,7 +145,7 @@ impl Operator for Edge {
             placement: report.placement,
             policies: report.policies,
             policies_error: self.policies.rejection(),
-            switches: Switches::default(),
+            switches: switches(&self.node),
             motion: MotionView {
                 is_warm: true,
                 ..MotionView::default()
@@ -177,9 +177,12 @@ impl Operator for Edge {
     }
 
     fn set_switch(&self, switch: Switch, on: bool) -> Switches {
-        // TODO(node): `self.node.set_switch(switch, on)`, and what `self.node.switches()` says then.
-        let _ = (switch, on);
-        Switches::default()
+        let switch = match switch {
+            Switch::Kill => tollgate_cluster::Switch::Kill,
+            Switch::Shadow => tollgate_cluster::Switch::Shadow,
+        };
+        self.node.set_switch(switch, on);
+        switches(&self.node)
     }
 
     fn readiness(&self) -> Readiness {
@@ -200,6 +203,14 @@ impl Operator for Edge {
             policies: self.policies.metrics(),
             ..metrics::snapshot(&self.node)
         }
+    }
+}
+
+/// How the cluster's switches stand, as this node knows.
+fn switches(node: &Node) -> Switches {
+    Switches {
+        kill: node.is_switched(tollgate_cluster::Switch::Kill),
+        shadow: node.is_switched(tollgate_cluster::Switch::Shadow),
     }
 }
 

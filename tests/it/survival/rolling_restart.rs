@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::{
     cluster,
-    load::{Load, faulty, quantile, tallies},
+    load::{End, Load, faulty, quantile, tallies},
     until_settled,
 };
 use crate::harness::{Signal, is_node, send_signal, until};
@@ -59,6 +59,13 @@ fn a_rolling_restart_of_all_nodes_keeps_all_counts() {
         quantile(&sent, 990),
         quantile(&sent, 1000),
     );
+    let mut by = std::collections::BTreeMap::<_, u64>::new();
+    for one in &sent {
+        if let End::Admitted(said) | End::Refused(said) = &one.end {
+            *by.entry((said.by.clone(), said.degraded)).or_default() += 1;
+        }
+    }
+    println!("decided by, degraded: {by:?}");
     let faulty = faulty(&sent);
     assert!(faulty.is_empty(), "{}: {:?}", faulty.len(), faulty[0]);
     for (client, tally) in tallies(&sent) {

@@ -24,6 +24,9 @@ use crate::{
 /// The wait after a connection could not be accepted, as when file descriptors have run out.
 const ACCEPT_BACKOFF: Duration = Duration::from_millis(20);
 
+/// The most connections that are taken once the server is to stop.
+const MAX_LAST: usize = 1_024;
+
 /// A listener that cannot be served.
 #[derive(Debug, Error)]
 pub enum ServeError {
@@ -49,22 +52,37 @@ pub async fn serve<C: Checker, O: Operator>(
         Reach::Network
     };
     let (stage, stages) = watch::channel(Stage::Serving);
+    let start = |(stream, peer, permit): (TcpStream, SocketAddr, OwnedSemaphorePermit)| {
+        let origin = Origin {
+            reach,
+            peer: Some(peer.ip()),
+        };
+        let serving = connection::serve(stream, Arc::clone(&http), origin, stages.clone());
+        tokio::spawn(async move {
+            serving.await;
+            drop(permit);
+        });
+    };
     let accepting = async {
-        while let Some((stream, peer, permit)) = accept(&listener, &http).await {
-            let origin = Origin {
-                reach,
-                peer: Some(peer.ip()),
-            };
-            let serving = connection::serve(stream, Arc::clone(&http), origin, stages.clone());
-            tokio::spawn(async move {
-                serving.await;
-                drop(permit);
-            });
+        while let Some(accepted) = accept(&listener, &http).await {
+            start(accepted);
         }
     };
     tokio::select! {
         () = accepting => {}
         () = shutdown => {}
+    }
+    // Who has connected already is answered: else the system would reset the connection.
+    for _ in 0..MAX_LAST {
+        tokio::task::yield_now().await;
+        tokio::select! {
+            biased;
+            accepted = accept(&listener, &http) => match accepted {
+                Some(accepted) => start(accepted),
+                None => break,
+            },
+            () = std::future::ready(()) => break,
+        }
     }
     drop(listener);
     drop(stages);
