@@ -77,6 +77,8 @@ pub(crate) struct NodeCounters {
     pub(crate) too_late: Counter,
     /// Pauses noticed.
     pub(crate) pauses: Counter,
+    /// Verdicts that admitted although counts may have been missing.
+    pub(crate) degraded_admissions: Counter,
     /// Charges given back at their owner.
     pub(crate) given_back: Counter,
 }

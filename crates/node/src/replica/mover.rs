@@ -25,7 +25,7 @@ use tollgate_wire::{
 use tracing::debug;
 
 use super::{orders::Orders, report::owed_slots};
-use crate::view::View;
+use crate::{FollowerReport, ReplicaReport, view::View};
 
 /// What moves slots and counts between this node and the others.
 #[derive(Debug)]
@@ -68,8 +68,12 @@ impl Seen {
 pub(crate) struct MoverCounters {
     /// Series sent to followers.
     pub(crate) sent: AtomicU64,
+    /// Slots handed over: the last word on them was sent.
+    pub(crate) handed_over: AtomicU64,
     /// Series of others that were taken in.
     pub(crate) taken: AtomicU64,
+    /// Of these, those that came in a report.
+    pub(crate) reconciled: AtomicU64,
     /// Series of others that could not be kept.
     pub(crate) refused: AtomicU64,
 }
@@ -259,8 +263,8 @@ impl Mover {
         }
     }
 
-    /// Merges what another node has counted; who follows this node is told of what is new.
-    pub(super) fn take_in(&self, store: &Store, now: Nanos, series: &[Series]) {
+    /// Merges what another node has counted; who follows this node is told of what is new. How much that is.
+    pub(super) fn take_in(&self, store: &Store, now: Nanos, series: &[Series]) -> usize {
         let mut taken = Vec::new();
         for one in series {
             let TakenIn {
@@ -277,6 +281,7 @@ impl Mover {
             }
         }
         self.handle_changed(now, &taken);
+        taken.len()
     }
 
     /// This node has counted in these slots without holding them.
@@ -324,6 +329,39 @@ impl Mover {
                 return;
             }
             moved.await;
+        }
+    }
+
+    /// What a follower is still to be told; `None` if that member is none.
+    pub(crate) fn behind(&self, now: Nanos, follower: &NodeId) -> Option<FollowerReport> {
+        let follower = self.followers.lock().get(follower).cloned()?;
+        let source = follower.source.lock();
+        let (waiting_series, slots_to_copy) = source.behind();
+        let since = source.waits_since().unwrap_or(now);
+        Some(FollowerReport {
+            lag: now.saturating_sub(since),
+            waiting_series,
+            slots_to_copy,
+        })
+    }
+
+    /// Counts on their way.
+    pub(crate) fn report(&self) -> ReplicaReport {
+        let (incoming_slots, outgoing_slots) = self.moving();
+        // One lock after the other, never two at once.
+        let is_warm = self.motion.lock().is_warm();
+        let owed_slots = owed_slots(&self.reports.lock()).len();
+        let counters = &self.counters;
+        ReplicaReport {
+            incoming_slots,
+            outgoing_slots,
+            is_warm,
+            sent: counters.sent.load(Ordering::Relaxed),
+            handed_over_slots: counters.handed_over.load(Ordering::Relaxed),
+            taken_in: counters.taken.load(Ordering::Relaxed),
+            reconciled: counters.reconciled.load(Ordering::Relaxed),
+            lost: counters.refused.load(Ordering::Relaxed),
+            owed_slots,
         }
     }
 
