@@ -14,7 +14,9 @@ use std::{
 
 use parking_lot::Mutex;
 use tokio::sync::{Notify, futures::Notified};
-use tollgate_cluster::{Motion, MotionAction, MotionView, OwedSlots, Reports, SlotStates, Source, TakenIn, take_in};
+use tollgate_cluster::{
+    Motion, MotionAction, MotionView, OwedSlots, Reports, SlotStates, Source, TakenIn, take_in,
+};
 use tollgate_limit::{Nanos, NodeId, Series, SlotId, SlotSet, Store};
 use tollgate_wire::{
     identity::{BootId, Phase},
