@@ -339,6 +339,9 @@ impl Node {
             for limit in &limits {
                 self.tally_of(&limit.limit)
                     .count(&limit.verdict, limit.decided_by);
+                if limit.degraded && limit.verdict.is_allowed() {
+                    self.owner.counters.degraded.raise();
+                }
             }
         }
         Decision {

@@ -35,7 +35,7 @@ use tracing::warn;
 
 pub use self::{
     counter::{CounterReading, CounterUnreachable},
-    report::{MemberReport, NodeReport, PeerReport},
+    report::{FollowerReport, MemberReport, NodeReport, PeerReport, ReplicaReport},
 };
 use crate::{
     act::once::Ids,

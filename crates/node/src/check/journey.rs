@@ -197,7 +197,11 @@ impl Journey {
                 NextStep::AskStandby => {
                     attempts.standby = true;
                     match self.node.stand_in(&routes, &self.asks, self.link.peer()) {
-                        StandIn::Here => return self.decide_on_copy(&routes),
+                        StandIn::Here => {
+                            // If who was asked does not decide, somebody else does.
+                            let is_behind = failure == Failure::NotOwner;
+                            return self.decide_on_copy(&routes, is_behind);
+                        }
                         StandIn::Peer(link) => {
                             let asked = self.unknown.last();
                             let (link_number, number) =
@@ -291,13 +295,13 @@ impl Journey {
     }
 
     /// This node stands in for the owner.
-    fn decide_on_copy(&self, routes: &Routes) -> End {
+    fn decide_on_copy(&self, routes: &Routes, is_behind: bool) -> End {
         let now = self.node.clock.now();
         if self.node.owner.pause.is_late(now) {
             return End::Unanswered;
         }
         let mut verdicts = Verdicts::new();
-        let degraded = !self.node.owner.has_copy(routes, &self.asks);
+        let degraded = is_behind || !self.node.owner.has_copy(routes, &self.asks);
         self.node
             .owner
             .decide_on_copy(now, &self.asks, self.mode, &mut verdicts);

@@ -180,8 +180,8 @@ impl Stream {
         };
         let (_caller, number) = name;
         let hold = owner.hold(&self.asks);
-        let is_asked_as_standby = matches!(head.way, Way::Standby { .. });
-        if matches!(hold, Hold::Yes | Hold::Overdue) || (hold == Hold::No && !is_asked_as_standby) {
+        let is_relayed = matches!(head.way, Way::Relayed { .. });
+        if matches!(hold, Hold::Yes | Hold::Overdue) || (hold == Hold::No && is_relayed) {
             let mut decided = boot.decided.lock();
             // What was decided here before the slot went away, too.
             if let Some(verdicts) = decided.verdicts(number) {

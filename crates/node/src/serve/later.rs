@@ -171,7 +171,10 @@ impl Later {
 
     fn after_relay(&self, failure: Failure) -> Option<Answer> {
         match Course::after_relay(self.asked_as(), self.behind().as_ref()) {
-            Course::DecideOnCopy { degraded } => self.decide_on_copy(degraded),
+            // If who was asked does not decide, somebody else does.
+            Course::DecideOnCopy { degraded } => {
+                self.decide_on_copy(degraded || failure == Failure::NotOwner)
+            }
             Course::Decide { .. } | Course::Hold | Course::Relay(..) | Course::NotOwner => {
                 match failure {
                     Failure::NotOwner => Some(self.not_owner()),
