@@ -30,7 +30,7 @@ use tollgate_wire::identity::BootId;
 
 use self::journey::Decider;
 pub(crate) use self::{fallback::LocalShares, known::KnownDenials};
-use crate::{clock::Clock as _, link::Link, node::Node, routes::Routes, serve::Stand};
+use crate::{clock::Clock as _, link::Link, node::Node, routes::Routes};
 
 /// What became of a question.
 pub enum Checked {
@@ -174,7 +174,7 @@ impl Node {
         let node = Arc::clone(self);
         Checked::Later(Box::pin(async move {
             let asks: SmallVec<[Ask; 2]> = applied.iter().map(Applied::ask).collect();
-            if node.owner.stand(&asks) == Stand::Awaiting {
+            if node.owner.hold(&asks) == Hold::Awaiting {
                 node.owner.await_slots(&asks).await;
             } else {
                 node.owner.await_moved().await;
@@ -340,7 +340,7 @@ impl Node {
                 self.tally_of(&limit.limit)
                     .count(&limit.verdict, limit.decided_by);
                 if limit.degraded && limit.verdict.is_allowed() {
-                    self.owner.counters.degraded_admissions.raise();
+                    self.owner.counters.degraded.raise();
                 }
             }
         }
