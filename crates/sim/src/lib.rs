@@ -9,6 +9,7 @@
 //! iteration over a randomly hashed map. Scenarios must keep these rules too.
 
 mod network;
+pub mod rig;
 mod simulation;
 
 pub use self::{

@@ -63,6 +63,9 @@ pub(super) struct Arrived {
     pub(super) contents: Vec<u8>,
 }
 
+/// Of a datagram, and of its copy if it has one.
+type TravelTimes = [Option<Duration>; 2];
+
 struct InFlight {
     to: Plug,
     datagram: Arrived,
@@ -116,7 +119,11 @@ impl Fabric {
     }
 
     /// Suspends or resumes an address's socket: whom to wake.
-    pub(super) fn set_suspended(&mut self, address: SocketAddr, is_suspended: bool) -> Option<Waker> {
+    pub(super) fn set_suspended(
+        &mut self,
+        address: SocketAddr,
+        is_suspended: bool,
+    ) -> Option<Waker> {
         let inbox = self.inboxes.get_mut(&address)?;
         inbox.is_suspended = is_suspended;
         if is_suspended {
@@ -173,7 +180,7 @@ impl Fabric {
         now: Duration,
         sequence: u64,
         outgoing: Outgoing<'_>,
-    ) -> (Fate, Option<(Plug, [Option<Duration>; 2])>) {
+    ) -> (Fate, Option<(Plug, TravelTimes)>) {
         let (from, to) = (outgoing.plug.address, outgoing.to);
         let counter = self.sent_on_link.entry((from, to)).or_default();
         let sequence_on_link = *counter;

@@ -266,7 +266,10 @@ fn a_suspended_socket_sends_nothing_and_gets_later_what_arrived() {
             network.resume(address(2));
         };
         let (got, ()) = tokio::join!(receive(&two), resumed);
-        assert_eq!((got, network.now()), ((address(1), b'w'), MILLISECOND * 200));
+        assert_eq!(
+            (got, network.now()),
+            ((address(1), b'w'), MILLISECOND * 200)
+        );
         fates(network)
     });
     assert_eq!(run.unwrap().output, [Fate::Carried, Fate::Suspended]);
