@@ -8,6 +8,7 @@
 //! queue of datagrams ordered by (time, sequence number), every random number from the seed, and no
 //! iteration over a randomly hashed map. Scenarios must keep these rules too.
 
+pub mod load;
 mod network;
 pub mod rig;
 mod simulation;

@@ -67,7 +67,10 @@ struct Occupant {
     /// The same over restarts, as its keys on disk are.
     credentials: Credentials,
     boots: u64,
+    /// The one that runs.
     node: Option<Arc<Node>>,
+    /// The one that leaves: it is asked no more, but may still be heard.
+    leaving: Option<Arc<Node>>,
     is_suspended: bool,
 }
 
@@ -186,6 +189,7 @@ impl Rig {
                 credentials: self.credentials(seat)?,
                 boots: 0,
                 node: None,
+                leaving: None,
                 is_suspended: false,
             }),
         };
@@ -206,10 +210,13 @@ impl Rig {
 
     /// Lets a seat's node leave as it does when it is told to stop.
     pub async fn leave(&self, seat: Seat) {
-        if let Some(node) = self.take(seat) {
-            node.leave().await;
-            self.shared.network.unplug(seat.address());
-        }
+        let Some(node) = self.take(seat) else {
+            return;
+        };
+        self.set_leaving(seat, Some(Arc::clone(&node)));
+        node.leave().await;
+        self.set_leaving(seat, None);
+        self.shared.network.unplug(seat.address());
     }
 
     /// Suspends a seat's node, as far as the network shows: what arrives waits, what it sends is lost.
@@ -260,11 +267,26 @@ impl Rig {
         seats.map(|(seat, _)| *seat).collect()
     }
 
+    /// Whether this is the node that a seat has, and may be heard.
+    pub(crate) fn hears(&self, seat: Seat, node: &Arc<Node>) -> bool {
+        let seats = self.shared.seats.lock();
+        seats.get(&seat).is_some_and(|occupant| {
+            let mut heard = occupant.node.iter().chain(&occupant.leaving);
+            heard.any(|heard| Arc::ptr_eq(heard, node))
+        })
+    }
+
     fn take(&self, seat: Seat) -> Option<Arc<Node>> {
         let mut seats = self.shared.seats.lock();
         let occupant = seats.get_mut(&seat)?;
         occupant.is_suspended = false;
         occupant.node.take()
+    }
+
+    fn set_leaving(&self, seat: Seat, node: Option<Arc<Node>>) {
+        if let Some(occupant) = self.shared.seats.lock().get_mut(&seat) {
+            occupant.leaving = node;
+        }
     }
 
     fn set_suspended(&self, seat: Seat, is_suspended: bool) {
