@@ -30,8 +30,8 @@ const FIRST_PART: u64 = 1 << 32;
 /// What clients do.
 #[derive(Clone, Debug)]
 pub struct LoadSpec {
-    /// What they ask for, each as often as the others: (limit, value of its attribute).
-    pub keys: Vec<(String, String)>,
+    /// What they ask for, each as often as the others: attributes and their values.
+    pub topics: Vec<Vec<(String, String)>>,
     /// How many clients there are.
     pub clients: u64,
     /// How many milliseconds a client waits between an answer and its next question.
@@ -49,16 +49,16 @@ pub struct LoadSpec {
 pub struct Answered {
     /// The node that was asked.
     pub entry: Seat,
-    /// Its number in [`LoadSpec::keys`].
-    pub key: usize,
+    /// Its number in [`LoadSpec::topics`].
+    pub topic: usize,
     /// What it cost.
     pub cost: u64,
     /// When it was asked, in virtual time.
     pub asked: Duration,
     /// When it was answered.
     pub answered: Duration,
-    /// What its limit said; `None`: nobody heard.
-    pub heard: Option<LimitDecision>,
+    /// What its limits said; empty: nobody heard.
+    pub heard: Vec<LimitDecision>,
     /// When it was given back, if it was: asked and acknowledged.
     pub refund: Option<Refund>,
 }
@@ -76,13 +76,13 @@ impl Answered {
     /// Whether it was admitted.
     #[must_use]
     pub fn is_admitted(&self) -> bool {
-        self.heard.as_ref().is_some_and(|limit| !limit.refuses())
+        !self.heard.is_empty() && !self.heard.iter().any(LimitDecision::refuses)
     }
 
     /// Whether it was answered without all counts.
     #[must_use]
     pub fn is_degraded(&self) -> bool {
-        self.heard.as_ref().is_some_and(|limit| limit.degraded)
+        self.heard.iter().any(|limit| limit.degraded)
     }
 }
 
@@ -120,10 +120,10 @@ impl Load {
         Self { clients, shared }
     }
 
-    /// How many checks were admitted until now, of this key.
+    /// The units that were admitted until now of what is asked for under this number.
     #[must_use]
-    pub fn admitted(&self, key: usize) -> u64 {
-        admitted(&self.shared.answers.lock(), key)
+    pub fn admitted(&self, topic: usize) -> u64 {
+        admitted(&self.shared.answers.lock(), topic)
     }
 
     /// Lets every client hear its last answer; all of them, in order of the answers.
@@ -134,11 +134,11 @@ impl Load {
     }
 }
 
-/// The units that were admitted of a key and not given back.
+/// The units that were admitted of what was asked for under a number, and not given back.
 #[must_use]
-pub fn admitted(answers: &[Answered], key: usize) -> u64 {
+pub fn admitted(answers: &[Answered], topic: usize) -> u64 {
     let kept = answers.iter().filter(|one| {
-        one.key == key
+        one.topic == topic
             && one.is_admitted()
             && one.refund.is_none_or(|refund| refund.answered.is_none())
     });
@@ -158,9 +158,9 @@ async fn ask_once(shared: &Shared, random: &mut StdRng) {
     let mut entries = rig.entries();
     entries.retain(|seat| spec.entries.is_empty() || spec.entries.contains(seat));
     // Drawn whatever runs, so that a fault does not shift what is asked for later.
-    let (which, key) = (
+    let (which, topic) = (
         random.random::<u32>(),
-        random.random_range(0..spec.keys.len()),
+        random.random_range(0..spec.topics.len()),
     );
     let (cost, luck) = (
         random.random_range(spec.cost.clone()),
@@ -170,23 +170,27 @@ async fn ask_once(shared: &Shared, random: &mut StdRng) {
     let Some(entry) = pick(&entries, which) else {
         return;
     };
-    let Some((node, (limit, value))) = rig.node(entry).zip(spec.keys.get(key)) else {
+    let Some((node, values)) = rig.node(entry).zip(spec.topics.get(topic)) else {
         return;
     };
+    let values: Vec<_> = values
+        .iter()
+        .map(|(name, value)| (&**name, &**value))
+        .collect();
     let asked = rig.network().now();
-    let decision = ask_node(&node, &[(limit, value)], cost).await;
+    let decision = ask_node(&node, &values, cost).await;
     let mut answered = Answered {
         entry,
-        key,
+        topic,
         cost,
         asked,
         answered: rig.network().now(),
-        heard: None,
+        heard: Vec::new(),
         refund: None,
     };
     let is_there = rig.hears(entry, &node);
     if let Some(decision) = decision.filter(|_| is_there) {
-        answered.heard = decision.limits.first().cloned();
+        answered.heard = decision.limits.clone();
         if answered.is_admitted() && luck < spec.refunds_per_mille {
             sleep(Duration::from_millis(wait)).await;
             answered.refund = Some(refund(rig, &node, &decision).await);

@@ -16,7 +16,7 @@ use std::{collections::BTreeMap, net::SocketAddr, sync::Arc, time::Duration};
 use parking_lot::Mutex;
 use thiserror::Error;
 use tollgate_cluster::ClusterName;
-use tollgate_limit::{Limit, LimitSpec, NodeId, Policies, PolicyError, SpecError};
+use tollgate_limit::{Limit, LimitSpec, Nanos, NodeId, Policies, PolicyError, SpecError};
 use tollgate_node::{
     Node, StartError, Timeouts,
     certificates::{AUTHORITY_SPAN, Authority, IssueError, Validity},
@@ -193,7 +193,7 @@ impl Rig {
                 is_suspended: false,
             }),
         };
-        if occupant.node.is_some() {
+        if occupant.node.is_some() || occupant.leaving.is_some() {
             return Err(RigError::Running(seat));
         }
         occupant.boots += 1;
@@ -231,6 +231,12 @@ impl Rig {
         self.shared.network.resume(seat.address());
     }
 
+    /// Unix time at virtual time 0.
+    #[must_use]
+    pub const fn unix_origin() -> Nanos {
+        Nanos::from_millis(UNIX_SECONDS * 1000)
+    }
+
     /// The network.
     #[must_use]
     pub fn network(&self) -> &Network {
@@ -256,6 +262,17 @@ impl Rig {
     pub fn node(&self, seat: Seat) -> Option<Arc<Node>> {
         let seats = self.shared.seats.lock();
         seats.get(&seat).and_then(|occupant| occupant.node.clone())
+    }
+
+    /// The nodes that run and those that leave.
+    #[must_use]
+    pub(crate) fn heard(&self) -> Vec<(Seat, Arc<Node>)> {
+        let seats = self.shared.seats.lock();
+        let nodes = seats.iter().flat_map(|(seat, occupant)| {
+            let nodes = occupant.node.iter().chain(&occupant.leaving);
+            nodes.map(|node| (*seat, Arc::clone(node)))
+        });
+        nodes.collect()
     }
 
     /// The seats whose nodes run and are not suspended: a client may ask them.
