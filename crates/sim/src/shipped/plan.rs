@@ -11,8 +11,14 @@ pub(super) const FAULTS_FROM: Duration = Duration::from_secs(3);
 /// All are over by then.
 pub(super) const FAULTS_UNTIL: Duration = Duration::from_secs(20);
 /// The most of one run.
-const MAX_STEPS: u32 = 4;
-/// The longest that one lasts.
+const MAX_STEPS: u64 = 4;
+/// From the beginning of one planned change to that of the next, in milliseconds.
+const PLANNED_GAP: u64 = 12_000;
+/// Seats that are empty at first, for nodes that join.
+pub(super) const SPARE_SEATS: u8 = 2;
+/// No fault begins so shortly before the end.
+const SHORTEST: Duration = Duration::from_secs(1);
+/// The longest that one lasts, in milliseconds.
 const LONGEST: u64 = 6_000;
 
 /// A run's nodes and faults.
@@ -90,36 +96,80 @@ impl What {
     }
 }
 
+/// The sort of a run: what its faults have in common.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Sort {
+    /// None.
+    Calm,
+    /// Members come and go as they should, one change after the other.
+    Planned,
+    /// One node dies, and nothing else happens: what is lost is told exactly.
+    Crash,
+    /// The network is at fault.
+    Network,
+    /// Anything, at any time.
+    Any,
+}
+
+impl Sort {
+    const fn of(seed: u64) -> Self {
+        match seed % 6 {
+            0 => Self::Calm,
+            1 => Self::Planned,
+            2 => Self::Crash,
+            3 => Self::Network,
+            _ => Self::Any,
+        }
+    }
+}
+
 impl Plan {
-    /// The plan of a seed. Each tenth run has no faults at all.
+    /// The plan of a seed.
     pub(super) fn of(seed: u64) -> Self {
         let mut random = StdRng::seed_from_u64(seed);
         let nodes = random.random_range(3..=6);
-        let steps = match seed % 10 {
-            0 => 0,
-            _ => random.random_range(1..=MAX_STEPS),
+        let mut at = |from: Duration| {
+            let last = FAULTS_UNTIL.saturating_sub(SHORTEST);
+            random.random_range(millis(from)..=millis(last))
         };
-        let steps = (0..steps).map(|_| step(&mut random, nodes)).collect();
+        let begins = match Sort::of(seed) {
+            Sort::Calm => Vec::new(),
+            Sort::Planned => vec![millis(FAULTS_FROM), millis(FAULTS_FROM) + PLANNED_GAP],
+            Sort::Crash => vec![at(FAULTS_FROM)],
+            Sort::Network | Sort::Any => {
+                let steps = 1 + at(Duration::ZERO) % MAX_STEPS;
+                (0..steps).map(|_| at(FAULTS_FROM)).collect()
+            }
+        };
+        let steps = begins
+            .into_iter()
+            .map(|at| step(&mut random, Sort::of(seed), nodes, at))
+            .collect();
         Self { nodes, steps }
     }
 }
 
-fn step(random: &mut StdRng, nodes: u8) -> Step {
-    let (from, until) = (millis(FAULTS_FROM), millis(FAULTS_UNTIL));
-    let at = random.random_range(from..until - 1_000);
+fn step(random: &mut StdRng, sort: Sort, nodes: u8, at: u64) -> Step {
+    let until = millis(FAULTS_UNTIL);
     let over = (at + random.random_range(200..LONGEST)).min(until);
     Step {
         at: Duration::from_millis(at),
         over: Duration::from_millis(over),
-        what: what(random, nodes),
+        what: what(random, sort, nodes),
     }
 }
 
-fn what(random: &mut StdRng, nodes: u8) -> What {
+fn what(random: &mut StdRng, sort: Sort, nodes: u8) -> What {
     let one = random.random_range(1..=nodes);
     let other = (one + random.random_range(1..nodes) - 1) % nodes + 1;
     let (one, other) = (Seat(one), Seat(other));
-    match random.random_range(0..14) {
+    let kind = match sort {
+        Sort::Calm | Sort::Any => random.random_range(0..14),
+        Sort::Network => random.random_range(0..9),
+        Sort::Crash => 9,
+        Sort::Planned => random.random_range(10..14),
+    };
+    match kind {
         0 => What::Reorder,
         1 => What::Copy,
         2 => What::Lose(random.random_range(5..100)),
@@ -128,11 +178,11 @@ fn what(random: &mut StdRng, nodes: u8) -> What {
         5 => What::Cut(one, other),
         6 => What::Partition(Seat(random.random_range(1..nodes))),
         7 => What::PartitionOneWay(Seat(random.random_range(1..nodes))),
-        8 => What::Crash(one),
-        9 => What::Suspend(one),
+        8 => What::Suspend(one),
+        9 => What::Crash(one),
         10 => What::Restart(one),
         11 => What::Leave(one),
-        12 => What::Join(Seat(nodes + random.random_range(1..=2))),
+        12 => What::Join(Seat(nodes + random.random_range(1..=SPARE_SEATS))),
         _ => What::RollingRestart,
     }
 }

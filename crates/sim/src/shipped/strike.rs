@@ -12,7 +12,7 @@ use tokio::{
 };
 use tollgate_limit::{Nanos, NodeId};
 
-use super::plan::{FAULTS_UNTIL, Plan, Step, What};
+use super::plan::{FAULTS_UNTIL, Plan, SPARE_SEATS, Step, What};
 use crate::{
     LinkConditions,
     history::Fault,
@@ -58,7 +58,7 @@ impl Striker {
         Self {
             rig: rig.clone(),
             // Joining seats come after the first ones.
-            last_seat: plan.nodes + 2,
+            last_seat: plan.nodes + SPARE_SEATS,
             done: Arc::default(),
             conditions: Arc::default(),
         }
