@@ -8,10 +8,13 @@
 //! queue of datagrams ordered by (time, sequence number), every random number from the seed, and no
 //! iteration over a randomly hashed map. Scenarios must keep these rules too.
 
+mod checker;
+pub mod history;
 mod network;
 mod simulation;
 
 pub use self::{
+    checker::{Violation, check},
     network::{
         BindError, Datagram, Difference, Fate, LinkConditions, Network, Record, SimSocket, Trace,
     },

@@ -1,0 +1,94 @@
+//! What a history says of one key, in order.
+
+use tollgate_limit::{Nanos, Rule};
+
+use crate::history::{Amend, Amended, Answer, Fault, Held, History};
+
+/// One key of a history.
+#[derive(Debug)]
+pub(super) struct OfKey<'a> {
+    pub(super) history: &'a History,
+    pub(super) name: &'a str,
+    pub(super) rule: Rule,
+    /// In the order in which they were asked.
+    pub(super) answers: Vec<&'a Answer>,
+    /// Those that admitted something, in the order of their latest instants.
+    pub(super) admissions: Vec<&'a Answer>,
+    /// In the order in which they were asked.
+    pub(super) amends: Vec<&'a Amend>,
+    pub(super) holds: Vec<&'a Held>,
+}
+
+impl<'a> OfKey<'a> {
+    pub(super) fn of(history: &'a History, name: &'a str, rule: Rule) -> Self {
+        let answers = history.answers.iter().filter(|answer| answer.key == name);
+        let mut answers: Vec<_> = answers.collect();
+        answers.sort_by_key(|answer| answer.asked);
+        let admissions = answers.iter().filter(|answer| answer.admitted() > 0);
+        let mut admissions: Vec<_> = admissions.copied().collect();
+        admissions.sort_by_key(|answer| answer.latest());
+        let amends = history.amends.iter().filter(|amend| amend.key == name);
+        let mut amends: Vec<_> = amends.collect();
+        amends.sort_by_key(|amend| amend.asked);
+        let holds = history.holds.iter().filter(|held| held.key == name);
+        Self {
+            history,
+            name,
+            rule,
+            answers,
+            admissions,
+            amends,
+            holds: holds.collect(),
+        }
+    }
+
+    /// Whether a fault was in force at an instant or so shortly before that copies may miss something.
+    pub(super) fn is_disturbed(&self, at: Nanos) -> bool {
+        let faults = &self.history.faults;
+        faults.iter().any(|fault| self.is_felt(fault, at))
+    }
+
+    /// Whether a fault is still felt at an instant.
+    pub(super) fn is_felt(&self, fault: &Fault, at: Nanos) -> bool {
+        let over = fault.until().saturating_add(self.history.terms.recovery);
+        fault.since() <= at && at <= over
+    }
+
+    /// Whether all of the run was without faults and changes, but for its start.
+    pub(super) fn is_calm(&self) -> bool {
+        let changed = |at: &Nanos| *at > Nanos::ZERO;
+        self.history.faults.is_empty() && !self.history.changes.iter().any(changed)
+    }
+
+    /// What is sure to be counted no more, at `to`, of what was admitted after `from`: given back by then.
+    pub(super) fn given_back(&self, from: Nanos, to: Nanos) -> u64 {
+        let mut sum = 0_u64;
+        for amend in &self.amends {
+            let Amended::Refund { units, of } = amend.what else {
+                continue;
+            };
+            let late = amend.asked > to;
+            let named = of.map(|check| self.admissions.iter().find(|it| it.check == check));
+            let elsewhere = match named {
+                Some(Some(admission)) => admission.latest() <= from,
+                // Of a check that charged nothing nothing goes back.
+                Some(None) => true,
+                None => amend.answered.is_some_and(|at| at <= from),
+            };
+            if !late && !elsewhere {
+                sum = sum.saturating_add(units);
+            }
+        }
+        sum
+    }
+
+    /// The instant up to which nothing counts at `to`, for a reset.
+    pub(super) fn reset_by(&self, to: Nanos) -> Option<Nanos> {
+        let resets = self
+            .amends
+            .iter()
+            .filter(|amend| amend.what == Amended::Reset);
+        let done = resets.filter(|amend| amend.asked <= to);
+        done.map(|amend| amend.answered.unwrap_or(Nanos::MAX)).max()
+    }
+}
