@@ -240,6 +240,7 @@ fn store_config(config: &NodeConfig, clock: &TokioClock, boot: BootId) -> StoreC
         unix_origin: Nanos::from_millis(clock.unix_millis_at_origin()),
         // A boot id is random, so the numbers of two boots never meet.
         first_permit: boot.0.max(1),
+        writer: boot.0,
     }
 }
 
