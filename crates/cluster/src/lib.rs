@@ -29,6 +29,7 @@ mod decided;
 mod fallback;
 mod in_flight;
 mod joining;
+mod key_map;
 mod membership;
 mod motion;
 mod name;
@@ -37,6 +38,7 @@ mod placement;
 mod plan;
 mod replica;
 mod retry;
+pub mod sabotage;
 mod settle;
 
 pub use self::{
@@ -52,7 +54,7 @@ pub use self::{
     pause::{HEARTBEAT, Pause, PauseWatch},
     placement::{MAX_MEMBERS, Member, MemberIndex, Placement},
     plan::{Group, Indices, Plan},
-    replica::{MAX_QUEUED, Source},
-    retry::{Attempts, Failure, LEAST_TIME_TO_ASK, NewestOwner, NextStep, next_step},
+    replica::{MAX_QUEUED, Source, TakenIn, take_in},
+    retry::{Attempts, Failure, LEAST_TIME_TO_ASK, NewestOwner, NextStep, next_step, stand_in},
     settle::{Answer, GiveBackTo, Settled, Settlement, Step},
 };

@@ -2,7 +2,7 @@
 //!
 //! TODO(cluster-motion): see the contract of the source.
 
-use tollgate_limit::{Nanos, Series, SlotSet, Store};
+use tollgate_limit::{Merged, Nanos, Series, SlotSet, Store};
 use tollgate_wire::replica::Delivery;
 
 /// The most series that wait for one follower; above it their slots are copied again later.
@@ -50,4 +50,29 @@ impl Source {
     pub fn behind(&self) -> (usize, usize) {
         (0, 0)
     }
+}
+
+/// What became of series that came from another node.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TakenIn {
+    /// New here, or newer than what was held.
+    pub taken: usize,
+    /// Held already, or this node's own.
+    pub known: usize,
+    /// Not kept.
+    pub refused: usize,
+}
+
+/// Takes over what another node counted, each series once.
+pub fn take_in(store: &Store, now: Nanos, series: &[Series]) -> TakenIn {
+    let mut sum = TakenIn::default();
+    for series in series {
+        let count = match store.merge(now, series) {
+            Merged::Taken => &mut sum.taken,
+            Merged::Known | Merged::Own => &mut sum.known,
+            Merged::Refused => &mut sum.refused,
+        };
+        *count = count.saturating_add(1);
+    }
+    sum
 }
