@@ -431,7 +431,7 @@ fn the_end_may_miss_what_a_crash_lost_and_hold_what_nobody_knows() {
     crash(story())
         .admit(10_800, 5)
         .but(nothing)
-        .end(24)
+        .end(27)
         .breaks(invented);
     let paused = Fault::Pause {
         node: node(1),
