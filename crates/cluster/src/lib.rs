@@ -6,7 +6,7 @@
 //!
 //! Invariants, by name: INV-SAME-PLACEMENT ([`Placement`]), INV-ONE-SELF ([`Membership`]),
 //! INV-LATE-COUNTS-NOTHING ([`PauseWatch`]), INV-DECIDED-ONCE ([`DecidedRing`]), INV-GIVEN-BACK-ONCE
-//! ([`AmendWindow`]), INV-REFUSAL-KEEPS-NOTHING ([`Settlement`]).
+//! ([`AmendWindow`]), INV-REFUSAL-KEEPS-NOTHING ([`Settlement`]), INV-DENIAL-SOUND ([`Denials`]).
 
 #![warn(
     clippy::arithmetic_side_effects,
@@ -26,6 +26,7 @@
 mod amend;
 mod breaker;
 mod decided;
+mod denials;
 mod fallback;
 mod in_flight;
 mod joining;
@@ -45,6 +46,7 @@ pub use self::{
     amend::{AMEND_WINDOW, Acceptance, AmendQueue, AmendWindow, Amendment, QueueFull, Returned},
     breaker::{Breaker, Opening, PING_INTERVAL, TIMEOUTS_IN_A_ROW, Turn},
     decided::{DecidedRing, MAX_RING, MIN_RING},
+    denials::{Denials, KEPT_AT_MOST, Known, MAX_DENIALS, ProbeTicket},
     fallback::{LastAnswers, MAX_LAST_ANSWERS, Substitute, UNDECIDED_RETRY_AFTER, substitute_for},
     in_flight::{Full, InFlight, MAX_IN_FLIGHT, Pending},
     joining::{JOIN_TIMEOUT, JoinNews, Joining, REFUSED_AGAIN_AFTER, Seeds},
