@@ -51,7 +51,7 @@ pub use self::{
     in_flight::{Full, InFlight, MAX_IN_FLIGHT, Pending},
     joining::{JOIN_TIMEOUT, JoinNews, Joining, REFUSED_AGAIN_AFTER, Seeds},
     membership::{Change, GRACE, Gone, MemberState, MemberView, Membership, VETO},
-    motion::{HOLD, Hold, Motion, MotionAction, MotionView, SlotStates},
+    motion::{FORGET_AFTER, HOLD, Hold, Motion, MotionAction, MotionView, RETRY, SlotStates},
     name::{ClusterName, Role, cluster_fingerprint},
     pause::{HEARTBEAT, Pause, PauseWatch},
     placement::{MAX_MEMBERS, Member, MemberIndex, Placement},
