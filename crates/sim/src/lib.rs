@@ -11,6 +11,7 @@
 mod checker;
 pub mod history;
 mod network;
+pub mod pure;
 pub mod rig;
 mod simulation;
 
