@@ -70,6 +70,8 @@ struct Denial {
     heard_at: Nanos,
     expires: Nanos,
     probe: Option<Probe>,
+    /// Whether it is newer than the probe.
+    is_renewed: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -125,8 +127,7 @@ impl Denials {
             if verdict.is_allowed() {
                 self.handle_allowed(sent_at, ask);
             } else if let Some(denial) = Denial::new(sent_at, heard_at, ask, *verdict) {
-                let gives_way = |known: &Denial| known.gives_way_to(&denial);
-                self.known.set(ask.key, denial, gives_way);
+                self.known.set(ask.key, denial, Denial::gives_way_to);
             }
         }
     }
@@ -142,8 +143,9 @@ impl Denials {
     /// The probe was answered, or will not be: unless the denial was renewed the checks of its key go to
     /// the owner as others do.
     pub fn handle_done(&self, ticket: ProbeTicket) {
-        let is_it = |denial: &Denial| denial.is_probed_by(ticket);
-        self.known.remove_if(ticket.key, is_it);
+        let is_over = |denial: &Denial| denial.is_probed_by(ticket) && !denial.is_renewed;
+        self.known.remove_if(ticket.key, is_over);
+        self.handle_gone(ticket);
     }
 
     /// The probe's asker went away before it knew: the next check of the key is the probe.
@@ -209,6 +211,7 @@ impl Denial {
             heard_at,
             expires,
             probe: None,
+            is_renewed: true,
         })
     }
 
@@ -237,6 +240,7 @@ impl Denial {
             Says::Wait(until) => Known::Wait(until),
             Says::Over => {
                 self.probe = Some(probe);
+                self.is_renewed = false;
                 Known::Probe(ProbeTicket {
                     key: ask.key,
                     number: probe.number,
@@ -250,7 +254,9 @@ impl Denial {
     }
 
     /// One that is in force covers more with a lower cost; of others the one that was sent later is more.
-    fn gives_way_to(&self, newer: &Self) -> bool {
+    /// A probe that is under way stays the only one, whoever renews the denial.
+    fn gives_way_to(&self, newer: &mut Self) -> bool {
+        newer.probe = self.probe.filter(|_| self.rule == newer.rule);
         let covers_more = self.rule == newer.rule && newer.heard_at < self.expires;
         let covered = newer.cost <= self.cost && newer.expires >= self.expires;
         if covers_more {

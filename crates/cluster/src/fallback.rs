@@ -17,8 +17,28 @@ pub const UNDECIDED_RETRY_AFTER: Nanos = Nanos::from_millis(1_000);
 pub enum Substitute {
     /// Decide on this node by this rule, under the limit's key.
     Decide(Rule),
+    /// Say this, and count the cost on this node by this rule, under the limit's key, fit or not: what is
+    /// admitted without the owner is reported to it. Decided by the rule first, and charged as a
+    /// [`Change::Charge`](tollgate_limit::Change::Charge) where that refuses, the charge can be given back
+    /// as long as the rule admits: [`Substitute::said`].
+    Count(Rule, Verdict),
     /// Say this, and charge nothing.
     Say(Verdict),
+}
+
+impl Substitute {
+    /// What is said in the end, given what this node's counters said; `None` if that is missing.
+    #[must_use]
+    pub fn said(&self, decided: Option<Verdict>) -> Option<Verdict> {
+        match self {
+            Self::Decide(_) => decided,
+            Self::Count(_, verdict) => Some(Verdict {
+                charged_slice: decided.map_or(0, |decided| decided.charged_slice),
+                ..*verdict
+            }),
+            Self::Say(verdict) => Some(*verdict),
+        }
+    }
 }
 
 /// What decides for a limit of this rule without its owner, in a cluster of so many active members.
@@ -27,16 +47,19 @@ pub fn substitute_for(rule: &Rule, fallback: Fallback, members: usize) -> Substi
     match fallback {
         Fallback::LocalFull => Substitute::Decide(*rule),
         Fallback::LocalFair => Substitute::Decide(fair_share(rule, members)),
-        Fallback::Allow => Substitute::Say(Verdict {
-            outcome: Outcome::Allow,
-            used: 0,
-            remaining: rule.open_capacity(),
-            retry_after: Some(Nanos::ZERO),
-            more_after: Nanos::ZERO,
-            reset_after: Nanos::ZERO,
-            delay: Nanos::ZERO,
-            charged_slice: 0,
-        }),
+        Fallback::Allow => {
+            let verdict = Verdict {
+                outcome: Outcome::Allow,
+                used: 0,
+                remaining: rule.open_capacity(),
+                retry_after: Some(Nanos::ZERO),
+                more_after: Nanos::ZERO,
+                reset_after: Nanos::ZERO,
+                delay: Nanos::ZERO,
+                charged_slice: 0,
+            };
+            Substitute::Count(*rule, verdict)
+        }
         Fallback::Deny => Substitute::Say(Verdict {
             outcome: Outcome::Refuse(Reason::Undecided),
             used: 0,
@@ -131,7 +154,8 @@ impl LastAnswers {
             at: now,
             expires: now.saturating_add(window.span()),
         };
-        self.answers.set(key, answer, |known| known.at <= now);
+        let is_older = |known: &LastAnswer, _: &mut LastAnswer| known.at <= now;
+        self.answers.set(key, answer, is_older);
     }
 
     /// What was used of a key when its owner answered last; `None` once a whole window has passed

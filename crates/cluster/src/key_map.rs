@@ -30,11 +30,16 @@ impl<V> KeyMap<V> {
         }
     }
 
-    /// Keeps a value; in the place of one that is there if that gives way.
-    pub(crate) fn set(&self, key: KeyHash, value: V, gives_way: impl FnOnce(&V) -> bool) {
+    /// Keeps a value; in the place of one that is there if that gives way, which may leave it something.
+    pub(crate) fn set(
+        &self,
+        key: KeyHash,
+        mut value: V,
+        gives_way: impl FnOnce(&V, &mut V) -> bool,
+    ) {
         match self.map.entry(key) {
             Entry::Occupied(mut place) => {
-                if gives_way(place.get()) {
+                if gives_way(place.get(), &mut value) {
                     place.insert(value);
                 }
             }

@@ -210,6 +210,24 @@ fn a_probe_whose_asker_is_gone_is_the_next_ones() {
     assert!(denials.is_empty());
 }
 
+/// A check that was under way before renews the denial, for less time than the probe takes.
+#[test]
+fn a_probe_stays_the_only_one_when_another_renews_the_denial() {
+    let denials = denied(&ask(1, 1), refusal(Some(100)), (0, 0));
+    let ticket = probe(&denials, 100, 150, &ask(1, 1));
+    denials.handle_answers(at(95), at(101), (&[ask(1, 1)], &[refusal(Some(20))]));
+    told(&denials, 114, &ask(1, 1));
+    assert_eq!(
+        denials.ask(at(115), LATER, &ask(1, 1)),
+        Known::Wait(at(150))
+    );
+    // It was lost: what another has heard since stands.
+    denials.handle_answers(at(95), at(116), (&[ask(1, 1)], &[refusal(Some(90))]));
+    denials.handle_done(ticket);
+    told(&denials, 184, &ask(1, 1));
+    let _next = probe(&denials, 185, 235, &ask(1, 1));
+}
+
 #[test]
 fn what_is_given_back_here_ends_it() {
     let denials = denied(&ask(1, 1), refusal(Some(400)), (0, 0));

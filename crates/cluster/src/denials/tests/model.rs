@@ -118,6 +118,8 @@ struct World {
     happened: usize,
     /// Probes that are out, until when.
     probes: HashMap<KeyHash, (ProbeTicket, Nanos)>,
+    /// When an admission was heard last: whoever was a probe then need not be the only one any more.
+    admitted: HashMap<KeyHash, Nanos>,
     /// When the question was sent whose refusal was heard last.
     refused: HashMap<KeyHash, Nanos>,
     told: usize,
@@ -134,6 +136,7 @@ impl World {
             events: BTreeMap::new(),
             happened: 0,
             probes: HashMap::new(),
+            admitted: HashMap::new(),
             refused: HashMap::new(),
             told: 0,
         }
@@ -172,7 +175,9 @@ impl World {
             (Fate::Answered, Some(verdict)) => {
                 self.denials
                     .handle_answers(way.sent_at, now, (&[way.ask], &[verdict]));
-                if !verdict.is_allowed() {
+                if verdict.is_allowed() {
+                    self.admitted.insert(way.ask.key, now);
+                } else {
                     let refused = self.refused.entry(way.ask.key).or_default();
                     *refused = way.sent_at.max(*refused);
                 }
@@ -225,7 +230,12 @@ impl World {
                 return Ok(());
             }
             Known::Probe(ticket) => {
-                prop_assert!(probe.is_none(), "two probes of a key at once");
+                let since = probe.map(|probe| probe.1.saturating_sub(DEADLINE));
+                let admitted = self.admitted.get(&ask.key);
+                prop_assert!(
+                    since.is_none_or(|since| admitted.is_some_and(|at| since <= *at)),
+                    "two probes of a key at once"
+                );
                 self.probes.insert(ask.key, (ticket, until));
                 Some(ticket)
             }
