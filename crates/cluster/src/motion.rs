@@ -343,3 +343,6 @@ impl Motion {
         (self.awaiting.all().len(), self.astray().len())
     }
 }
+
+#[cfg(test)]
+mod tests;

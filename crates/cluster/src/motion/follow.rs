@@ -55,7 +55,7 @@ impl Motion {
         let needed = self.needed();
         self.forgetting.handle_needed(now, &needed);
         self.repeat_at = if self.is_unfinished() {
-            Some(self.repeat_at.unwrap_or(now.saturating_add(RETRY)))
+            Some(self.repeat_at.unwrap_or_else(|| now.saturating_add(RETRY)))
         } else {
             None
         };

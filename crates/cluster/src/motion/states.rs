@@ -27,7 +27,6 @@ pub enum Hold {
 }
 
 /// How each slot is held. Read by all threads, written by [`Motion`](super::Motion) alone.
-#[derive(Debug)]
 pub struct SlotStates {
     words: Box<[AtomicU32]>,
     peers: Peers,
@@ -147,6 +146,16 @@ impl SlotStates {
                 change(word, &with);
             }
         }
+    }
+}
+
+impl std::fmt::Debug for SlotStates {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let held = self
+            .words
+            .iter()
+            .filter(|word| word.load(Ordering::Relaxed) & HOW == YES);
+        write!(f, "SlotStates({} held)", held.count())
     }
 }
 
