@@ -6,7 +6,7 @@
 //! Merging) the later end and the higher level stand. Knows nothing of keys or failures.
 
 use super::cell::Standing;
-use crate::{rule::Ban, units::Nanos};
+use crate::{counter::merge::shifted, rule::Ban, units::Nanos};
 
 /// Words of a ban.
 pub(super) const WORDS: usize = 3;
@@ -46,6 +46,48 @@ pub(super) fn standing(words: &[u64], now: Nanos) -> Standing {
             latest: Nanos::new(words.first().copied().unwrap_or(0)),
         },
     }
+}
+
+/// Adds what another series says of the ban, whose writer's instants are `offset` behind those here: the later
+/// end and the higher level stand. Idempotent, and the same in any order.
+#[allow(dead_code, reason = "the store does not call it yet")]
+pub(super) fn mix(words: &mut [u64], now: Nanos, other: &[u64], offset: u64) {
+    let [other_until, other_level, other_longest] = *other else {
+        return;
+    };
+    if (other_until, other_level) == (0, 0) {
+        return;
+    }
+    // No ban is longer than the longest: not even by a clock that is wrong.
+    let latest_end = now.as_nanos().saturating_add(other_longest);
+    let other = [
+        shifted(other_until, offset).min(latest_end),
+        other_level.min(HIGHEST_LEVEL),
+        other_longest,
+    ];
+    let end = words.first().copied().unwrap_or(0).max(other[0]);
+    let level = level(words, Nanos::new(end)).max(level(&other, Nanos::new(end)));
+    if let [until, next_level, longest] = words {
+        *until = end;
+        *next_level = level;
+        *longest = (*longest).max(other_longest);
+    }
+}
+
+/// When nothing of a ban is remembered, by the clock here.
+#[allow(dead_code, reason = "the store does not call it yet")]
+pub(super) fn ends_at(words: &[u64], offset: u64) -> Nanos {
+    let [until, level, longest] = *words else {
+        return Nanos::ZERO;
+    };
+    let remembered = level.saturating_mul(longest);
+    Nanos::new(shifted(until, offset).saturating_add(remembered))
+}
+
+/// Whether the words can be those of a ban.
+#[allow(dead_code, reason = "the store does not call it yet")]
+pub(super) fn is_sound(words: &[u64]) -> bool {
+    matches!(*words, [_, level, _] if level <= HIGHEST_LEVEL)
 }
 
 /// The level of the next ban.
