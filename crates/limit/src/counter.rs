@@ -5,7 +5,6 @@
 //! and a peek write nothing (P4).
 
 mod back;
-#[allow(dead_code, reason = "the store does not call all of it yet")]
 pub(crate) mod merge;
 
 pub(crate) use self::back::{give_back, refund};

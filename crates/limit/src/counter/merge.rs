@@ -199,3 +199,6 @@ pub(crate) fn is_sound(rule: &Rule, words: &[u64]) -> bool {
         Algorithm::TokenBucket(_) | Algorithm::LeakyBucket(_) => bucket::merge::is_sound(words),
     }
 }
+
+#[cfg(test)]
+mod tests;
