@@ -7,6 +7,8 @@ use crate::history::{self, History};
 
 /// How long before the end of the run answers are as if nothing had happened.
 const QUIET: Nanos = Nanos::from_millis(2_500);
+/// So much is told of one run.
+const MAX_TOLD: usize = 8;
 /// One slot of so many is looked at, beside those of the keys.
 const SAMPLE: usize = 997;
 
@@ -50,6 +52,7 @@ impl End<'_> {
                 });
             }
         }
+        unsettled.truncate(MAX_TOLD);
         (ends, unsettled)
     }
 
@@ -67,7 +70,7 @@ pub(super) fn late_answers(history: &History, end: Nanos) -> Vec<String> {
     let quiet = end.saturating_sub(QUIET);
     let late = history.answers.iter().filter(|it| it.asked >= quiet);
     let degraded = late.filter(|answer| answer.degraded);
-    let told = degraded.take(5).map(|answer| {
+    let told = degraded.take(MAX_TOLD).map(|answer| {
         let (check, key, asked, by) = (answer.check, &answer.key, answer.asked, answer.by);
         format!(
             "check {check} of {key} at {asked:?} from {} by {by:?}: degraded",

@@ -5,10 +5,10 @@
 
 use smallvec::SmallVec;
 use tollgate_cluster::{
-    Attempts, Failure, HOLD, Hold, Known, LEAST_TIME_TO_ASK, NewestOwner, NextStep, ProbeTicket,
-    Substitute, next_step, stand_in, substitute_for,
+    Attempts, Failure, HOLD, Hold, Known, NewestOwner, NextStep, ProbeTicket, Substitute,
+    next_step, stand_in, substitute_for,
 };
-use tollgate_limit::{Change, DecidedBy, Fallback, KeyHash, Mode, Nanos, SlotId, Verdict};
+use tollgate_limit::{Ask, Change, DecidedBy, Fallback, KeyHash, Mode, Nanos, SlotId, Verdict};
 use tollgate_wire::{
     identity::BootId,
     peer::{Said, Way},
@@ -680,27 +680,29 @@ impl Node {
         let mut said = Vec::new();
         for limit in &limits_of {
             let ask = limit.ask;
-            let verdict = match substitute_for(&ask.rule, limit.fallback, members) {
-                Substitute::Say(verdict) => {
-                    if verdict.is_allowed() && mode == Mode::Consume {
+            let substitute = substitute_for(&ask.rule, limit.fallback, members);
+            let decided = match substitute {
+                Substitute::Say(_) => None,
+                Substitute::Count(rule, _) | Substitute::Decide(rule) => {
+                    Some(self.decide_in_shares(now, Ask { rule, ..ask }, limit.fallback, mode))
+                }
+            };
+            let counts = match (&substitute, &decided) {
+                (Substitute::Count(rule, _), Some(decided)) if mode == Mode::Consume => {
+                    if !decided.is_allowed() {
+                        let ask = Ask { rule: *rule, ..ask };
                         self.shares.amend(now, &ask, Change::Charge);
-                        self.owe_share(now, ask.key);
                     }
-                    verdict
+                    true
                 }
-                Substitute::Decide(rule) => {
-                    let ask = tollgate_limit::Ask { rule, ..ask };
-                    if limit.fallback == Fallback::LocalFull
-                        && let Some(used) = self.last_answers.used(now, ask.key)
-                    {
-                        self.shares.seed(now, ask.key, &ask.rule, used);
-                    }
-                    let verdict = self.shares.decide(now, &ask, mode);
-                    if verdict.is_allowed() && mode == Mode::Consume {
-                        self.owe_share(now, ask.key);
-                    }
-                    verdict
-                }
+                (_, Some(decided)) => decided.is_allowed() && mode == Mode::Consume,
+                (_, None) => false,
+            };
+            if counts {
+                self.owe_share(now, ask.key);
+            }
+            let Some(verdict) = substitute.said(decided) else {
+                continue;
             };
             said.push(LimitSaid {
                 verdict,
@@ -714,6 +716,15 @@ impl Node {
         for (at, said) in limits.iter().zip(said) {
             self.record(id, &[*at], vec![said], Charged::Share);
         }
+    }
+
+    fn decide_in_shares(&self, now: Nanos, ask: Ask, fallback: Fallback, mode: Mode) -> Verdict {
+        if fallback == Fallback::LocalFull
+            && let Some(used) = self.last_answers.used(now, ask.key)
+        {
+            self.shares.seed(now, ask.key, &ask.rule, used);
+        }
+        self.shares.decide(now, &ask, mode)
     }
 
     /// A peer answered a check.
@@ -845,10 +856,6 @@ impl Node {
             };
             self.give_back(now, *ask, change, boot);
         }
-    }
-
-    pub(super) const fn is_worth_asking(left: Nanos) -> bool {
-        left.as_nanos() >= LEAST_TIME_TO_ASK.as_nanos()
     }
 }
 

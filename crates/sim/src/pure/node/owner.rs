@@ -1,7 +1,7 @@
 //! The owner's and the standby's part: decides what other nodes ask, once, or passes it on.
 
-use tollgate_cluster::{DecidedRing, HOLD, Hold};
-use tollgate_limit::{DecidedBy, Mode, Nanos, SlotId};
+use tollgate_cluster::{AskedAs, Behind, Course, DecidedRing, HOLD, Hold};
+use tollgate_limit::{Ask, DecidedBy, Mode, Nanos};
 use tollgate_wire::peer::{Said, Way};
 
 use super::{
@@ -12,7 +12,6 @@ use crate::pure::{
     frames::{Asks, CheckFrame, Origin, Reply, Verdicts, link_to},
     placements::node_of,
 };
-use tollgate_cluster::sabotage::{self, Sabotage};
 
 /// A check of another node that waits for the counts of its slot.
 #[derive(Clone, Debug)]
@@ -28,8 +27,6 @@ pub(super) struct Relay {
     caller: usize,
     frame: CheckFrame,
     until: Nanos,
-    /// Whether this node may decide on its copy if the owner does not answer.
-    stands_by: bool,
 }
 
 impl Node {
@@ -80,65 +77,75 @@ impl Node {
             let verdicts = verdicts.iter().copied().collect();
             return self.reply_verdicts(now, *caller, frame.number, verdicts, None);
         }
-        let slots: Vec<SlotId> = frame.asks.iter().map(|ask| ask.key.slot()).collect();
-        let holds: Vec<Hold> = slots.iter().map(|slot| self.states.hold(*slot)).collect();
-        if holds.iter().all(|hold| *hold == Hold::Yes) {
-            let mut verdicts = Verdicts::new();
-            let (asks, mode) = (&frame.asks, frame.mode);
-            if self.store.try_decide_all(now, asks, mode, &mut verdicts) {
-                self.wrote(now);
-                return self.decided(now, &parked, verdicts, None);
-            }
-        }
-        if holds.contains(&Hold::Awaiting) {
-            return self.park(now, parked);
-        }
-        let is_own = |hold: &Hold| matches!(hold, Hold::Yes | Hold::Overdue);
-        if holds.iter().all(is_own) {
-            let mut verdicts = Verdicts::new();
-            self.store
-                .decide_all(now, &frame.asks, frame.mode, &mut verdicts);
-            self.wrote(now);
-            let said = self.said(DecidedBy::Owner, true);
-            return self.decided(now, &parked, verdicts, Some(said));
-        }
-        let passed_on = matches!(frame.way, Way::Relayed { .. });
-        let to = holds.iter().find_map(|hold| match hold {
-            Hold::Given(to) => node_of(to),
-            Hold::Yes | Hold::No | Hold::Awaiting | Hold::Overdue => None,
-        });
-        match (to, frame.way) {
-            (Some(to), _) if !passed_on && self.is_usable(to) => {
-                let left = until.saturating_sub(now);
-                self.relay(now, to, parked, (left, false));
-            }
-            (_, Way::Standby { .. }) => self.stand_by(now, parked, slots[0]),
-            (_, Way::Owner | Way::Relayed { .. }) => {
+        let holds = frame.asks.iter().map(|it| self.states.hold(it.key.slot()));
+        let hold = Hold::of_all(holds);
+        let behind = self.behind(&frame.asks);
+        match Course::of(asked_as(frame), &hold, (now, *until), behind.as_ref()) {
+            Course::Decide { degraded } => self.decide_as_owner(now, &parked, degraded),
+            Course::Hold => self.park(now, parked),
+            Course::Relay(to, until) => match node_of(&to) {
+                Some(to) if self.is_usable(to) => {
+                    self.relay(now, to, parked, until.saturating_sub(now));
+                }
+                Some(_) | None => self.without_relay(now, &parked),
+            },
+            Course::DecideOnCopy { .. } => self.decide_for_owner(now, &parked),
+            Course::NotOwner => {
                 let number = frame.number;
                 self.reply(*caller, Reply::NotOwner { number });
             }
         }
     }
 
-    fn stand_by(&mut self, now: Nanos, parked: Parked, slot: SlotId) {
-        let left = parked.until.saturating_sub(now);
-        let half = Nanos::new(left.as_nanos() / 2);
-        let never = sabotage::is(Sabotage::StandbyNeverRelays);
-        match self.view.owner(slot) {
-            Some(owner)
-                if owner != self.me
-                    && !never
-                    && self.is_usable(owner)
-                    && Self::is_worth_asking(half) =>
-            {
-                self.relay(now, owner, parked, (half, true));
+    /// The owner of the slots by this node's view, if they have one and it is another.
+    fn behind(&self, asks: &Asks) -> Option<Behind> {
+        let owner = self.view.owner(asks.first()?.key.slot())?;
+        let is_its = |ask: &Ask| self.view.owner(ask.key.slot()) == Some(owner);
+        (owner != self.me && asks.iter().all(is_its)).then(|| Behind {
+            owner: self.peers[owner].name.clone(),
+            is_usable: self.is_usable(owner),
+            has_copy: self.has_copy(asks),
+        })
+    }
+
+    /// Whether the copies of all slots are complete since the boot of their owner.
+    fn has_copy(&self, asks: &Asks) -> bool {
+        asks.iter().all(|ask| {
+            let slot = ask.key.slot();
+            let owner = self.view.owner(slot);
+            let boot = owner.and_then(|owner| self.view.boot_of(owner));
+            boot.is_some_and(|boot| self.states.has_copy(slot, boot))
+        })
+    }
+
+    fn decide_as_owner(&mut self, now: Nanos, parked: &Parked, degraded: bool) {
+        let (asks, mode) = (&parked.frame.asks, parked.frame.mode);
+        let mut verdicts = Verdicts::new();
+        if degraded {
+            self.store.decide_all(now, asks, mode, &mut verdicts);
+        } else if !self.store.try_decide_all(now, asks, mode, &mut verdicts) {
+            let number = parked.frame.number;
+            return self.reply(parked.caller, Reply::NotOwner { number });
+        }
+        self.wrote(now);
+        let said = degraded.then(|| self.said(DecidedBy::Owner, true));
+        self.decided(now, parked, verdicts, said);
+    }
+
+    /// Nobody has answered what was passed on, or could be asked.
+    fn without_relay(&mut self, now: Nanos, parked: &Parked) {
+        let frame = &parked.frame;
+        let behind = self.behind(&frame.asks);
+        match Course::after_relay(asked_as(frame), behind.as_ref()) {
+            Course::DecideOnCopy { .. } => self.decide_for_owner(now, parked),
+            Course::Decide { .. } | Course::Hold | Course::Relay(..) | Course::NotOwner => {
+                let number = frame.number;
+                self.reply(parked.caller, Reply::NotOwner { number });
             }
-            Some(_) | None => self.decide_for_owner(now, &parked),
         }
     }
 
-    fn relay(&mut self, now: Nanos, to: usize, parked: Parked, terms: (Nanos, bool)) {
-        let (budget, stands_by) = terms;
+    fn relay(&mut self, now: Nanos, to: usize, parked: Parked, budget: Nanos) {
         let Some((origin, number)) = self.origin(parked.caller, &parked.frame) else {
             return;
         };
@@ -156,7 +163,6 @@ impl Node {
             caller: parked.caller,
             frame: parked.frame,
             until: parked.until,
-            stands_by,
         };
         self.send_check(now, to, frame, Purpose::Relay(relay));
     }
@@ -167,10 +173,9 @@ impl Node {
             frame: relay.frame,
             until: relay.until,
         };
-        if relay.stands_by && parked.until > now && !self.watch.is_late(now) {
-            self.decide_for_owner(now, &parked);
+        if parked.until > now && !self.watch.is_late(now) {
+            self.without_relay(now, &parked);
         }
-        // Else whether it was counted is unknown: the caller's own time ends it.
     }
 
     pub(super) fn relay_heard(&mut self, now: Nanos, relay: Relay, asked: &Asked, heard: Heard) {
@@ -207,12 +212,7 @@ impl Node {
         asks: &Asks,
         mode: Mode,
     ) -> (Verdicts, bool) {
-        let complete = asks.iter().all(|ask| {
-            let slot = ask.key.slot();
-            let owner = self.view.owner(slot);
-            let boot = owner.and_then(|owner| self.view.boot_of(owner));
-            boot.is_some_and(|boot| self.states.has_copy(slot, boot))
-        });
+        let complete = self.has_copy(asks);
         let mut verdicts = Verdicts::new();
         self.store.decide_all(now, asks, mode, &mut verdicts);
         self.wrote(now);
@@ -300,5 +300,13 @@ impl Node {
             self.states.handle_overdue(ask.key.slot());
         }
         self.decide_or_pass_on(now, parked);
+    }
+}
+
+const fn asked_as(frame: &CheckFrame) -> AskedAs {
+    match frame.way {
+        Way::Owner => AskedAs::Owner,
+        Way::Standby { .. } => AskedAs::Standby,
+        Way::Relayed { .. } => AskedAs::Relayed,
     }
 }
