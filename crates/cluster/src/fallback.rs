@@ -2,16 +2,12 @@
 //!
 //! Knows nothing of peers or stores: it says what the entry node decides with.
 
-use std::{
-    hash::{BuildHasherDefault, Hasher},
-    sync::atomic::{AtomicUsize, Ordering},
-};
-
-use dashmap::{DashMap, Entry};
 use tollgate_limit::{
     Algorithm, Concurrency, Fallback, FixedWindow, KeyHash, LeakyBucket, Nanos, Outcome, Reason,
     Rule, SlidingLog, SlidingWindow, TokenBucket, Verdict, Window,
 };
+
+use crate::key_map::KeyMap;
 
 /// When to ask again after a refusal by `fallback = "deny"`.
 pub const UNDECIDED_RETRY_AFTER: Nanos = Nanos::from_millis(1_000);
@@ -21,8 +17,28 @@ pub const UNDECIDED_RETRY_AFTER: Nanos = Nanos::from_millis(1_000);
 pub enum Substitute {
     /// Decide on this node by this rule, under the limit's key.
     Decide(Rule),
+    /// Say this, and count the cost on this node by this rule, under the limit's key, fit or not: what is
+    /// admitted without the owner is reported to it. Decided by the rule first, and charged as a
+    /// [`Change::Charge`](tollgate_limit::Change::Charge) where that refuses, the charge can be given back
+    /// as long as the rule admits: [`Substitute::said`].
+    Count(Rule, Verdict),
     /// Say this, and charge nothing.
     Say(Verdict),
+}
+
+impl Substitute {
+    /// What is said in the end, given what this node's counters said; `None` if that is missing.
+    #[must_use]
+    pub fn said(&self, decided: Option<Verdict>) -> Option<Verdict> {
+        match self {
+            Self::Decide(_) => decided,
+            Self::Count(_, verdict) => Some(Verdict {
+                charged_slice: decided.map_or(0, |decided| decided.charged_slice),
+                ..*verdict
+            }),
+            Self::Say(verdict) => Some(*verdict),
+        }
+    }
 }
 
 /// What decides for a limit of this rule without its owner, in a cluster of so many active members.
@@ -31,16 +47,19 @@ pub fn substitute_for(rule: &Rule, fallback: Fallback, members: usize) -> Substi
     match fallback {
         Fallback::LocalFull => Substitute::Decide(*rule),
         Fallback::LocalFair => Substitute::Decide(fair_share(rule, members)),
-        Fallback::Allow => Substitute::Say(Verdict {
-            outcome: Outcome::Allow,
-            used: 0,
-            remaining: rule.open_capacity(),
-            retry_after: Some(Nanos::ZERO),
-            more_after: Nanos::ZERO,
-            reset_after: Nanos::ZERO,
-            delay: Nanos::ZERO,
-            charged_slice: 0,
-        }),
+        Fallback::Allow => {
+            let verdict = Verdict {
+                outcome: Outcome::Allow,
+                used: 0,
+                remaining: rule.open_capacity(),
+                retry_after: Some(Nanos::ZERO),
+                more_after: Nanos::ZERO,
+                reset_after: Nanos::ZERO,
+                delay: Nanos::ZERO,
+                charged_slice: 0,
+            };
+            Substitute::Count(*rule, verdict)
+        }
         Fallback::Deny => Substitute::Say(Verdict {
             outcome: Outcome::Refuse(Reason::Undecided),
             used: 0,
@@ -109,9 +128,7 @@ pub const MAX_LAST_ANSWERS: usize = 65_536;
 /// all threads.
 #[derive(Debug)]
 pub struct LastAnswers {
-    answers: DashMap<KeyHash, LastAnswer, BuildHasherDefault<KeyHashHasher>>,
-    /// At least the map's length: raised before an insert, lowered after a removal.
-    count: AtomicUsize,
+    answers: KeyMap<LastAnswer>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -126,8 +143,7 @@ impl LastAnswers {
     #[must_use]
     pub fn new() -> Self {
         Self {
-            answers: DashMap::with_hasher_and_shard_amount(BuildHasherDefault::default(), SHARDS),
-            count: AtomicUsize::new(0),
+            answers: KeyMap::new(MAX_LAST_ANSWERS),
         }
     }
 
@@ -138,87 +154,44 @@ impl LastAnswers {
             at: now,
             expires: now.saturating_add(window.span()),
         };
-        match self.answers.entry(key) {
-            Entry::Occupied(mut known) => {
-                if known.get().at <= now {
-                    known.insert(answer);
-                }
-            }
-            Entry::Vacant(place) => {
-                if self.count.fetch_add(1, Ordering::Relaxed) < MAX_LAST_ANSWERS {
-                    place.insert(answer);
-                } else {
-                    self.count.fetch_sub(1, Ordering::Relaxed);
-                }
-            }
-        }
+        let is_older = |known: &LastAnswer, _: &mut LastAnswer| known.at <= now;
+        self.answers.set(key, answer, is_older);
     }
 
     /// What was used of a key when its owner answered last; `None` once a whole window has passed
     /// since, or if it never did.
     #[must_use]
     pub fn used(&self, now: Nanos, key: KeyHash) -> Option<u64> {
-        let answer = *self.answers.get(&key)?;
+        let answer = self.answers.read(key, |answer| *answer)?;
         (now < answer.expires).then_some(answer.used)
     }
 
     /// Forgets the answer for one key.
     pub fn forget(&self, key: KeyHash) {
-        if self.answers.remove(&key).is_some() {
-            self.count.fetch_sub(1, Ordering::Relaxed);
-        }
+        self.answers.remove_if(key, |_answer| true);
     }
 
     /// Forgets what has expired. One pass over all, a shard at a time.
     pub fn sweep(&self, now: Nanos) {
-        self.answers.retain(|_key, answer| {
-            let keep = now < answer.expires;
-            if !keep {
-                self.count.fetch_sub(1, Ordering::Relaxed);
-            }
-            keep
-        });
+        self.answers.retain(|answer| now < answer.expires);
     }
 
     /// How many keys are kept.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.count.load(Ordering::Relaxed)
+        self.answers.len()
     }
 
     /// Whether none is.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.len() == 0
+        self.answers.is_empty()
     }
 }
 
 impl Default for LastAnswers {
     fn default() -> Self {
         Self::new()
-    }
-}
-
-/// Fixed, so that nothing depends on the machine.
-const SHARDS: usize = 64;
-
-/// Takes the key's own bits, which are a keyed hash already, so nobody can aim at a bucket.
-#[derive(Debug, Default)]
-struct KeyHashHasher(u64);
-
-impl Hasher for KeyHashHasher {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write_u64(&mut self, half: u64) {
-        self.0 = self.0.rotate_left(32) ^ half;
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.0 = self.0.rotate_left(8) ^ u64::from(*byte);
-        }
     }
 }
 

@@ -1,13 +1,18 @@
 //! The way into the cluster: when a node that starts may own slots.
 //!
-//! Knows nothing of gossip or streams: it is told that somebody was found, that somebody refused this
-//! node, and that a member's state was copied. Invariant: a node that was refused by everybody who
-//! answered is never done by time alone.
+//! Knows nothing of gossip, streams or counters: it is told that somebody was found, that somebody refused
+//! this node, that a member's state was copied, and that the counts of the slots to come were. Invariants:
+//! a node that was refused by everybody who answered is never done by time alone; one that has copied
+//! a member's state waits for the counts (P6), for [`WARM_TIMEOUT`] at most (P3).
 
 use tollgate_limit::Nanos;
 
 /// How long nobody must be found before a node goes on alone.
 pub const JOIN_TIMEOUT: Nanos = Nanos::from_millis(3_000);
+
+/// How long a node that has copied a member's state waits for the counts of its slots; after that it goes
+/// on without those that are missing.
+pub const WARM_TIMEOUT: Nanos = Nanos::from_millis(3_000);
 
 /// How often a node that is refused says so.
 pub const REFUSED_AGAIN_AFTER: Nanos = Nanos::from_millis(60_000);
@@ -29,18 +34,21 @@ pub enum JoinNews {
     /// Everybody who answered refused this node: it stays out. At most once in
     /// [`REFUSED_AGAIN_AFTER`].
     Refused,
+    /// The counts of its slots have not come in time: the node goes on without some.
+    Cold,
 }
 
-/// The joining of one node: done when a member's state was copied, or when nobody was found for the
-/// join timeout; at once without seeds. Once done it stays so.
+/// The joining of one node: done when a member's state and then the counts of the slots to come were
+/// copied, or when the counts take too long, or when nobody was found for the join timeout; at once without
+/// seeds. Once done it stays so.
 ///
 /// Events: [`handle_found`](Self::handle_found), [`handle_refused`](Self::handle_refused),
 /// [`handle_refusals_over`](Self::handle_refusals_over), [`handle_copied`](Self::handle_copied),
-/// [`handle_timeout`](Self::handle_timeout). Timer: [`poll_timeout`](Self::poll_timeout).
+/// [`handle_warm`](Self::handle_warm), [`handle_timeout`](Self::handle_timeout). Timer: [`poll_timeout`](Self::poll_timeout).
 #[derive(Clone, Debug)]
 pub struct Joining {
     join_timeout: Nanos,
-    /// When to go on alone, or to say that it is refused; `None` when done.
+    /// When to go on alone or cold, or to say that it is refused; `None` when done.
     deadline: Option<Nanos>,
     answers: Answers,
 }
@@ -54,6 +62,8 @@ enum Answers {
     Refusals,
     /// Somebody took this node in.
     Found,
+    /// Somebody's state was copied.
+    Copied,
 }
 
 impl Joining {
@@ -74,6 +84,9 @@ impl Joining {
     /// A sign of life came from a member: as long as they come the node waits for the copy. Whoever
     /// refuses it beside that member does not count.
     pub fn handle_found(&mut self, now: Nanos) {
+        if self.answers == Answers::Copied {
+            return;
+        }
         let refused = self.answers == Answers::Refusals;
         self.answers = Answers::Found;
         if let Some(deadline) = &mut self.deadline {
@@ -97,9 +110,20 @@ impl Joining {
         }
     }
 
-    /// A member's state was copied.
-    pub const fn handle_copied(&mut self, _now: Nanos) {
-        self.deadline = None;
+    /// A member's state was copied: from here on the node waits for the counts.
+    pub fn handle_copied(&mut self, now: Nanos) {
+        if self.answers != Answers::Copied {
+            self.answers = Answers::Copied;
+            self.deadline = self.deadline.map(|_| now.saturating_add(WARM_TIMEOUT));
+        }
+    }
+
+    /// The counts of all slots to come are here, as far as anybody has them. Means nothing before a member's
+    /// state was copied: which slots they are is not known then.
+    pub fn handle_warm(&mut self) {
+        if self.answers == Answers::Copied {
+            self.deadline = None;
+        }
     }
 
     /// Time has passed.
@@ -119,6 +143,10 @@ impl Joining {
             Answers::Found => {
                 self.deadline = None;
                 None
+            }
+            Answers::Copied => {
+                self.deadline = None;
+                Some(JoinNews::Cold)
             }
         }
     }
@@ -140,7 +168,7 @@ impl Joining {
 mod tests {
     use tollgate_limit::Nanos;
 
-    use super::{JOIN_TIMEOUT, JoinNews, Joining, REFUSED_AGAIN_AFTER, Seeds};
+    use super::{JOIN_TIMEOUT, JoinNews, Joining, REFUSED_AGAIN_AFTER, Seeds, WARM_TIMEOUT};
 
     const fn at(millis: u64) -> Nanos {
         Nanos::from_millis(millis)
@@ -148,19 +176,48 @@ mod tests {
 
     #[test]
     fn without_seeds_it_is_done_at_once() {
-        let joining = Joining::new(at(5), Seeds::None, JOIN_TIMEOUT);
+        let mut joining = Joining::new(at(5), Seeds::None, JOIN_TIMEOUT);
         assert!(joining.is_done());
         assert_eq!(joining.poll_timeout(), None);
+        joining.handle_copied(at(6));
+        assert!(joining.is_done(), "done stays done");
     }
 
     #[test]
-    fn a_copy_ends_it() {
+    fn a_copy_and_then_the_counts_end_it() {
         let mut joining = Joining::new(at(0), Seeds::Some, JOIN_TIMEOUT);
         assert!(!joining.is_done());
+        joining.handle_warm();
+        assert!(!joining.is_done(), "of which slots?");
         joining.handle_copied(at(10));
+        assert!(
+            !joining.is_done(),
+            "it would own slots without their counts"
+        );
+        joining.handle_warm();
         assert!(joining.is_done());
         joining.handle_found(at(20));
+        joining.handle_copied(at(30));
         assert!(joining.is_done(), "done stays done");
+        assert_eq!(joining.handle_timeout(at(9_000)), None);
+    }
+
+    #[test]
+    fn without_the_counts_it_goes_on_in_a_while_and_says_so() {
+        let mut joining = Joining::new(at(0), Seeds::Some, JOIN_TIMEOUT);
+        joining.handle_copied(at(2_900));
+        let end = at(2_900).saturating_add(WARM_TIMEOUT);
+        assert_eq!(joining.handle_timeout(at(3_000)), None);
+        // Nothing makes the time longer.
+        joining.handle_found(at(4_000));
+        joining.handle_refused();
+        joining.handle_refusals_over(at(4_000));
+        joining.handle_copied(at(4_000));
+        assert_eq!(joining.poll_timeout(), Some(end));
+        assert_eq!(joining.handle_timeout(at(5_899)), None);
+        assert!(!joining.is_done());
+        assert_eq!(joining.handle_timeout(end), Some(JoinNews::Cold));
+        assert!(joining.is_done());
     }
 
     #[test]
@@ -230,6 +287,7 @@ mod tests {
         let mut joining = Joining::new(at(0), Seeds::Some, JOIN_TIMEOUT);
         joining.handle_refused();
         joining.handle_copied(at(70_000));
+        joining.handle_warm();
         assert!(joining.is_done());
         joining.handle_refused();
         assert_eq!(joining.handle_timeout(at(90_000)), None);

@@ -6,7 +6,8 @@
 //!
 //! Invariants, by name: INV-SAME-PLACEMENT ([`Placement`]), INV-ONE-SELF ([`Membership`]),
 //! INV-LATE-COUNTS-NOTHING ([`PauseWatch`]), INV-DECIDED-ONCE ([`DecidedRing`]), INV-GIVEN-BACK-ONCE
-//! ([`AmendWindow`]), INV-REFUSAL-KEEPS-NOTHING ([`Settlement`]).
+//! ([`AmendWindow`]), INV-REFUSAL-KEEPS-NOTHING ([`Settlement`]), INV-DENIAL-SOUND ([`Denials`]),
+//! INV-SWITCHES-CONVERGE ([`SwitchBoard`]).
 
 #![warn(
     clippy::arithmetic_side_effects,
@@ -26,9 +27,11 @@
 mod amend;
 mod breaker;
 mod decided;
+mod denials;
 mod fallback;
 mod in_flight;
 mod joining;
+mod key_map;
 mod membership;
 mod motion;
 mod name;
@@ -37,22 +40,28 @@ mod placement;
 mod plan;
 mod replica;
 mod retry;
+pub mod sabotage;
 mod settle;
+mod standby;
+mod switches;
 
 pub use self::{
     amend::{AMEND_WINDOW, Acceptance, AmendQueue, AmendWindow, Amendment, QueueFull, Returned},
     breaker::{Breaker, Opening, PING_INTERVAL, TIMEOUTS_IN_A_ROW, Turn},
     decided::{DecidedRing, MAX_RING, MIN_RING},
+    denials::{Denials, KEPT_AT_MOST, Known, MAX_DENIALS, ProbeTicket},
     fallback::{LastAnswers, MAX_LAST_ANSWERS, Substitute, UNDECIDED_RETRY_AFTER, substitute_for},
     in_flight::{Full, InFlight, MAX_IN_FLIGHT, Pending},
-    joining::{JOIN_TIMEOUT, JoinNews, Joining, REFUSED_AGAIN_AFTER, Seeds},
+    joining::{JOIN_TIMEOUT, JoinNews, Joining, REFUSED_AGAIN_AFTER, Seeds, WARM_TIMEOUT},
     membership::{Change, GRACE, Gone, MemberState, MemberView, Membership, VETO},
-    motion::{HOLD, Hold, Motion, MotionAction, MotionView, SlotStates},
+    motion::{FORGET_AFTER, HOLD, Hold, Motion, MotionAction, MotionView, RETRY, SlotStates},
     name::{ClusterName, Role, cluster_fingerprint},
     pause::{HEARTBEAT, Pause, PauseWatch},
     placement::{MAX_MEMBERS, Member, MemberIndex, Placement},
     plan::{Group, Indices, Plan},
-    replica::{MAX_QUEUED, Source},
-    retry::{Attempts, Failure, LEAST_TIME_TO_ASK, NewestOwner, NextStep, next_step},
+    replica::{MAX_QUEUED, Source, TakenIn, take_in},
+    retry::{Attempts, Failure, LEAST_TIME_TO_ASK, NewestOwner, NextStep, next_step, stand_in},
     settle::{Answer, GiveBackTo, Settled, Settlement, Step},
+    standby::{AskedAs, Behind, Course},
+    switches::{Switch, SwitchBoard},
 };

@@ -2,7 +2,8 @@
 //!
 //! A pure function of what happened. A check is never answered later than its deadline (P3), and the
 //! same request number is never counted twice by one owner, so asking again is safe only under the
-//! same number or where the owner said that it counted nothing.
+//! same number, or where the owner said that it counted nothing, or at who stands in for the owner: that
+//! one is told the number, and what the owner counted late is given back.
 
 use tollgate_limit::Nanos;
 
@@ -37,6 +38,8 @@ pub struct Attempts {
     pub redirected: bool,
     /// Whether the members were pulled from the peer that is not the owner.
     pub pulled: bool,
+    /// Whether who stands in for the owner was asked, or there is nobody who could be.
+    pub standby: bool,
 }
 
 /// What the newest placement says of the slot, against the peer that was asked.
@@ -59,11 +62,13 @@ pub enum NextStep {
     AskNewOwner,
     /// Take over the members that the peer knows, then look again.
     PullMembers,
+    /// Who stands in for the owner: [`stand_in`]. Nobody is asked after it.
+    AskStandby,
     /// The limit's fallback.
     FallBack,
 }
 
-/// The next step; each is taken at most once for a check, so a chain has at most three.
+/// The next step; each is taken at most once for a check, so a chain has at most four.
 #[must_use]
 pub fn next_step(
     failure: Failure,
@@ -71,28 +76,38 @@ pub fn next_step(
     time_left: Nanos,
     newest: NewestOwner,
 ) -> NextStep {
-    if time_left < LEAST_TIME_TO_ASK {
+    if time_left < LEAST_TIME_TO_ASK || attempts.standby {
         return NextStep::FallBack;
     }
     match failure {
-        Failure::NotOwner if attempts.redirected => NextStep::FallBack,
+        Failure::NotOwner if attempts.redirected => NextStep::AskStandby,
         Failure::NotOwner => match newest {
             NewestOwner::Other => NextStep::AskNewOwner,
             NewestOwner::Same if !attempts.pulled => NextStep::PullMembers,
-            NewestOwner::Same | NewestOwner::None => NextStep::FallBack,
+            NewestOwner::Same | NewestOwner::None => NextStep::AskStandby,
         },
         Failure::ConnectionLost if !attempts.repeated => NextStep::AskAgain,
         Failure::ConnectionLost | Failure::TooLate | Failure::Timeout | Failure::BreakerOpen => {
-            NextStep::FallBack
+            NextStep::AskStandby
         }
     }
+}
+
+/// Who stands in for an owner that gave no verdicts, by the newest placement: its owner, if that is
+/// another by now, since the slot was that one's to take over, else its standby. Either is asked as a
+/// standby, with the number under which the other was asked. `None`: there is nobody but the one that
+/// failed.
+#[must_use]
+pub fn stand_in<M: PartialEq>(failed: &M, owner: Option<M>, standby: Option<M>) -> Option<M> {
+    let mut ranked = [owner, standby].into_iter().flatten();
+    ranked.find(|member| member != failed)
 }
 
 #[cfg(test)]
 mod tests {
     use tollgate_limit::Nanos;
 
-    use super::{Attempts, Failure, LEAST_TIME_TO_ASK, NewestOwner, NextStep, next_step};
+    use super::{Attempts, Failure, LEAST_TIME_TO_ASK, NewestOwner, NextStep, next_step, stand_in};
 
     const FAILURES: [Failure; 5] = [
         Failure::NotOwner,
@@ -102,49 +117,75 @@ mod tests {
         Failure::BreakerOpen,
     ];
     const OWNERS: [NewestOwner; 3] = [NewestOwner::Same, NewestOwner::Other, NewestOwner::None];
+    const NONE: Attempts = Attempts {
+        repeated: false,
+        redirected: false,
+        pulled: false,
+        standby: false,
+    };
 
-    fn first(failure: Failure, newest: NewestOwner) -> NextStep {
-        next_step(failure, Attempts::default(), LEAST_TIME_TO_ASK, newest)
+    fn all_attempts() -> impl Iterator<Item = Attempts> {
+        (0_u8..16).map(|bits| Attempts {
+            repeated: bits & 1 != 0,
+            redirected: bits & 2 != 0,
+            pulled: bits & 4 != 0,
+            standby: bits & 8 != 0,
+        })
     }
 
     #[test]
-    fn not_owner_leads_to_the_new_owner_or_to_newer_members() {
-        assert_eq!(
-            first(Failure::NotOwner, NewestOwner::Other),
-            NextStep::AskNewOwner
-        );
-        assert_eq!(
-            first(Failure::NotOwner, NewestOwner::Same),
-            NextStep::PullMembers
-        );
-        assert_eq!(
-            first(Failure::NotOwner, NewestOwner::None),
-            NextStep::FallBack
-        );
-    }
-
-    #[test]
-    fn a_lost_connection_is_asked_again_and_nothing_unknown_elsewhere() {
-        for newest in OWNERS {
-            assert_eq!(first(Failure::ConnectionLost, newest), NextStep::AskAgain);
-            for failure in [Failure::TooLate, Failure::Timeout, Failure::BreakerOpen] {
-                assert_eq!(first(failure, newest), NextStep::FallBack);
+    fn each_failure_has_its_next_step() {
+        use Failure::{BreakerOpen, ConnectionLost, NotOwner, Timeout, TooLate};
+        use NextStep::{AskAgain, AskNewOwner, AskStandby, PullMembers};
+        let repeated = Attempts {
+            repeated: true,
+            ..NONE
+        };
+        let redirected = Attempts {
+            redirected: true,
+            ..NONE
+        };
+        let pulled = Attempts {
+            pulled: true,
+            ..NONE
+        };
+        // By the newest owner: the same, another, none.
+        for (failure, attempts, steps) in [
+            (NotOwner, NONE, [PullMembers, AskNewOwner, AskStandby]),
+            (NotOwner, repeated, [PullMembers, AskNewOwner, AskStandby]),
+            (NotOwner, pulled, [AskStandby, AskNewOwner, AskStandby]),
+            (NotOwner, redirected, [AskStandby; 3]),
+            (ConnectionLost, NONE, [AskAgain; 3]),
+            (ConnectionLost, redirected, [AskAgain; 3]),
+            (ConnectionLost, repeated, [AskStandby; 3]),
+            (Timeout, NONE, [AskStandby; 3]),
+            (Timeout, redirected, [AskStandby; 3]),
+            (TooLate, NONE, [AskStandby; 3]),
+            (BreakerOpen, NONE, [AskStandby; 3]),
+        ] {
+            for (newest, step) in OWNERS.into_iter().zip(steps) {
+                let next = next_step(failure, attempts, LEAST_TIME_TO_ASK, newest);
+                assert_eq!(next, step, "{failure:?} {attempts:?} {newest:?}");
             }
         }
     }
 
     #[test]
-    fn without_time_there_is_only_the_fallback() {
+    fn without_time_or_after_the_standby_there_is_only_the_fallback() {
         let too_little = LEAST_TIME_TO_ASK.saturating_sub(Nanos::new(1));
         for failure in FAILURES {
             for newest in OWNERS {
-                let step = next_step(failure, Attempts::default(), too_little, newest);
-                assert_eq!(step, NextStep::FallBack);
+                for attempts in all_attempts() {
+                    let step = next_step(failure, attempts, too_little, newest);
+                    assert_eq!(step, NextStep::FallBack);
+                    let step = next_step(failure, attempts, Nanos::MAX, newest);
+                    assert_eq!(step == NextStep::FallBack, attempts.standby);
+                }
             }
         }
     }
 
-    /// Whatever goes wrong and in whatever order, a chain ends after three steps.
+    /// Whatever goes wrong and in whatever order, a chain ends after four steps, the standby's last.
     #[test]
     fn every_chain_ends() {
         fn longest(attempts: Attempts) -> u32 {
@@ -156,7 +197,11 @@ mod tests {
                         NextStep::AskAgain => after.repeated = true,
                         NextStep::AskNewOwner => after.redirected = true,
                         NextStep::PullMembers => after.pulled = true,
-                        NextStep::FallBack => continue,
+                        NextStep::AskStandby => after.standby = true,
+                        NextStep::FallBack => {
+                            assert!(attempts.standby, "the standby is asked before");
+                            continue;
+                        }
                     }
                     assert_ne!(after, attempts, "no step is taken twice");
                     most = most.max(1 + longest(after));
@@ -164,6 +209,16 @@ mod tests {
             }
             most
         }
-        assert_eq!(longest(Attempts::default()), 3);
+        assert_eq!(longest(Attempts::default()), 4);
+    }
+
+    #[test]
+    fn who_has_taken_over_stands_in_before_the_standby() {
+        let (old, new, third) = (1, 2, 3);
+        assert_eq!(stand_in(&old, Some(old), Some(new)), Some(new));
+        assert_eq!(stand_in(&old, Some(new), Some(third)), Some(new));
+        assert_eq!(stand_in(&old, Some(new), Some(old)), Some(new));
+        assert_eq!(stand_in(&old, Some(old), None), None);
+        assert_eq!(stand_in(&old, None, None), None);
     }
 }

@@ -2,9 +2,10 @@
 //!
 //! The token bucket and the leaky bucket are the same level: the first says how much of it may rise at
 //! once, the second how long what is on top must wait to flow out evenly (the two views of the generic
-//! cell rate algorithm, ITU-T I.371). Pure functions on five borrowed words: the level in parts of
+//! cell rate algorithm, ITU-T I.371). Pure functions on seven borrowed words: the level in parts of
 //! `1 / window in nanoseconds` of a unit, as a number of 128 bits, the limit and the capacity seen last,
-//! and the mark: the units charged so far, from the instant of the first charge on.
+//! the mark: the units charged so far, from the instant of the first charge on; the units that were charged
+//! here, whatever was given back, and the instant from which on that counts.
 //!
 //! The mark after a charge is its place. What was charged later lies on top, and what flows out was
 //! charged first: of a charge there is left what the level holds below that.
@@ -18,15 +19,21 @@
 //! charge on, a lowered ceiling clamps the level, a debt above the ceiling stays one; after a give-back the
 //! level is at least what was charged after the charge, so that what stands never exceeds the promise.
 
+pub(crate) mod merge;
+
 use crate::{
     judge,
     units::{Cost, Nanos, Window},
 };
 
 /// Words of a counter.
-pub(crate) const WORDS: usize = 5;
+pub(crate) const WORDS: usize = 7;
 /// The word of the mark.
 const MARK: usize = 4;
+/// The word of the units charged here.
+const CHARGED: usize = 5;
+/// The word of the instant from which on they count: another one if the counter went and came again.
+const BEGUN: usize = 6;
 
 /// The numbers of a bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -158,6 +165,22 @@ pub(crate) fn charge(words: &mut [u64], reading: &Reading, now: Nanos, units: u6
         .level
         .saturating_add(reading.numbers.parts_of(units));
     store(words, reading, level);
+    note_charged(words, now, units);
+    raise_mark(words, now, units)
+}
+
+/// Counts units as charged here.
+fn note_charged(words: &mut [u64], now: Nanos, units: u64) {
+    if let Some([charged, begun]) = words.get_mut(CHARGED..=BEGUN) {
+        if *begun == 0 {
+            *begun = now.as_nanos();
+        }
+        *charged = charged.wrapping_add(units);
+    }
+}
+
+/// Puts units on top. Returns their place.
+fn raise_mark(words: &mut [u64], now: Nanos, units: u64) -> u64 {
     let Some(mark) = words.get_mut(MARK) else {
         return 0;
     };

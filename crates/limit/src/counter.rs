@@ -5,6 +5,7 @@
 //! and a peek write nothing (P4).
 
 mod back;
+pub(crate) mod merge;
 
 pub(crate) use self::back::{give_back, refund};
 use crate::{

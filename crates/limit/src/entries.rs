@@ -9,8 +9,11 @@
 //! entries of one instant without a number add up.
 //!
 //! Knows nothing of keys, tables or locks. Invariants: instants never fall; no entry in the ring
-//! costs nothing, so that what was given back takes no place; the sum is that of all entries; where the ring is full and cannot grow the two oldest entries become one that
+//! costs nothing, so that what was given back takes no place; the sum is that of all entries, of which those
+//! that cost less than nothing count for nothing; where the ring is full and cannot grow the two oldest entries become one that
 //! ends with the younger: towards refusing (P7).
+
+pub(crate) mod merge;
 
 use crate::{
     judge,
@@ -39,8 +42,26 @@ pub(crate) const fn words_for(entries: usize) -> usize {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Entry {
     instant: u64,
+    /// Two's complement: negative where more was taken back than is known of.
     cost: u64,
     number: u64,
+}
+
+impl Entry {
+    /// What it counts for.
+    const fn units(&self) -> u64 {
+        units_of(self.cost)
+    }
+
+    /// A cost with units more.
+    const fn cost_with(&self, units: u64) -> u64 {
+        let sum = self.cost.cast_signed().saturating_add_unsigned(units);
+        sum.cast_unsigned()
+    }
+}
+
+const fn units_of(cost: u64) -> u64 {
+    if cost.cast_signed() < 0 { 0 } else { cost }
 }
 
 /// The entries as they stand at an instant.
@@ -65,7 +86,7 @@ impl<'a> Reading<'a> {
         while let Some(entry) = ring.entry(first)
             && effective.saturating_sub(Nanos::new(entry.instant)) >= window
         {
-            used = used.saturating_sub(entry.cost);
+            used = used.saturating_sub(entry.units());
             first = first.saturating_add(1);
         }
         Self {
@@ -107,7 +128,7 @@ impl judge::Reading for Reading<'_> {
             let Some(entry) = self.ring.entry(at) else {
                 break;
             };
-            used = used.saturating_sub(entry.cost);
+            used = used.saturating_sub(entry.units());
             if used <= room {
                 return self.wait_for_end_of(entry);
             }
@@ -116,8 +137,9 @@ impl judge::Reading for Reading<'_> {
     }
 
     fn wait_until_empty(&self) -> Nanos {
-        let last = (self.live() > 0).then(|| self.ring.length().saturating_sub(1));
-        let last = last.and_then(|at| self.ring.entry(at));
+        let from_newest = (self.first..self.ring.length()).rev();
+        let mut entries = from_newest.filter_map(|at| self.ring.entry(at));
+        let last = entries.find(|entry| entry.units() > 0);
         last.map_or(Nanos::ZERO, |entry| self.wait_for_end_of(entry))
     }
 }
@@ -181,9 +203,12 @@ pub(crate) fn refund(
     let first = Reading::at(words, window, latest, now).first;
     let mut ring = RingMut::of(words);
     let mut left = cost.units();
-    // An entry of which nothing is left makes place for the next.
-    for _ in first..ring.view().length() {
-        left = left.saturating_sub(ring.take_from(first, left));
+    let (mut at, entries) = (first, ring.view().length());
+    for _ in first..entries {
+        let before = ring.view().length();
+        left = left.saturating_sub(ring.take_from(at, left));
+        // An entry of which nothing is left makes place for the next.
+        at = at.saturating_add(usize::from(ring.view().length() == before));
     }
     left < cost.units()
 }
@@ -296,7 +321,7 @@ impl<'a> RingMut<'a> {
         if entry.instant != instant.as_nanos() || entry.number != 0 {
             return false;
         }
-        self.set_cost(last, entry.cost.saturating_add(units));
+        self.set_cost(last, entry.cost_with(units));
         true
     }
 
@@ -306,7 +331,7 @@ impl<'a> RingMut<'a> {
         }
         let view = self.view();
         let (head, length) = (view.head(), view.length());
-        let sum = view.sum().saturating_add(entry.cost);
+        let sum = view.sum().saturating_add(entry.units());
         self.set(length, entry);
         self.set_head((head, length.saturating_add(1)), sum);
     }
@@ -314,10 +339,12 @@ impl<'a> RingMut<'a> {
     /// Makes one entry of the two oldest, which ends when the younger does.
     fn join_oldest(&mut self) {
         let view = self.view();
-        let sum = view.sum();
-        if let (Some(oldest), Some(next)) = (view.entry(0), view.entry(1)) {
-            self.set_cost(1, next.cost.saturating_add(oldest.cost));
+        let (oldest, next) = (view.entry(0), view.entry(1));
+        let units = oldest.map_or(0, |oldest| oldest.units());
+        if let Some(next) = next {
+            self.set_cost(1, next.cost_with(units));
         }
+        let sum = self.view().sum().saturating_sub(units);
         self.drop_first(1, sum);
     }
 
@@ -326,8 +353,8 @@ impl<'a> RingMut<'a> {
         let Some(entry) = self.view().entry(at) else {
             return 0;
         };
-        let taken = units.min(entry.cost);
-        self.set_cost(at, entry.cost.saturating_sub(taken));
+        let taken = units.min(entry.units());
+        self.set_cost(at, entry.cost.wrapping_sub(taken));
         if taken == entry.cost {
             self.remove(at);
         }
@@ -358,7 +385,8 @@ impl<'a> RingMut<'a> {
         let place = view.place(at).saturating_add(1);
         let (head, length, sum) = (view.head(), view.length(), view.sum());
         if let Some(cost) = self.words.get_mut(place) {
-            let sum = sum.saturating_sub(*cost).saturating_add(units);
+            let sum = sum.saturating_sub(units_of(*cost));
+            let sum = sum.saturating_add(units_of(units));
             *cost = units;
             self.set_head((head, length), sum);
         }

@@ -7,11 +7,14 @@
 //! Two series of one key (DESIGN 4, Merging) are summed where they are of one window, else the later stands.
 //!
 //! Knows nothing of keys, tables or locks, and reads no clock. Invariant: wall time is that of the start
-//! carried forward by the monotonic clock, so that a window never comes back.
+//! carried forward by the monotonic clock, so that a window never comes back; one that has begun by the wall
+//! clock of another node has begun.
+
+pub(crate) mod merge;
 
 use crate::{
     calendar::{epoch_window_at, window_at},
-    judge,
+    judge::{self, Reading as _},
     rule::{Alignment, FixedWindow},
     units::{Cost, Nanos},
 };
@@ -25,7 +28,8 @@ pub(crate) struct Reading {
     /// The window of the instant, in Unix time.
     start: Nanos,
     end: Nanos,
-    used: u64,
+    /// Negative if more was taken back than is known of.
+    counted: i64,
     /// The instant, in Unix time.
     asked: Nanos,
 }
@@ -35,14 +39,14 @@ impl Reading {
     pub(crate) fn at(rule: &FixedWindow, words: &[u64], latest: Nanos, asked: Nanos) -> Self {
         let unix = asked.max(latest);
         if let [start, end, used] = *words
-            && start <= unix.as_nanos()
-            // The last window of all has no end.
+            // One that begins later is of a wall clock before this one: it has begun. The last window of
+            // all has no end.
             && (unix.as_nanos() < end || end == u64::MAX)
         {
             return Self {
                 start: Nanos::new(start),
                 end: Nanos::new(end),
-                used,
+                counted: used.cast_signed(),
                 asked,
             };
         }
@@ -53,7 +57,7 @@ impl Reading {
         Self {
             start,
             end,
-            used: 0,
+            counted: 0,
             asked,
         }
     }
@@ -66,11 +70,11 @@ impl Reading {
 
 impl judge::Reading for Reading {
     fn used(&self) -> u64 {
-        self.used
+        self.counted.max(0).unsigned_abs()
     }
 
     fn wait_until_within(&self, room: u64) -> Nanos {
-        if self.used <= room {
+        if self.used() <= room {
             return Nanos::ZERO;
         }
         self.end.saturating_sub(self.asked)
@@ -86,7 +90,8 @@ pub(crate) fn charge(words: &mut [u64], reading: &Reading, units: u64) {
     if let [start, end, used] = words {
         *start = reading.start.as_nanos();
         *end = reading.end.as_nanos();
-        *used = reading.used.saturating_add(units);
+        let counted = reading.counted.saturating_add_unsigned(units);
+        *used = counted.cast_unsigned();
     }
 }
 
@@ -102,9 +107,9 @@ pub(crate) fn give_back(words: &mut [u64], reading: &Reading, start: u64, cost: 
 pub(crate) fn refund(words: &mut [u64], reading: &Reading, cost: Cost) -> bool {
     match words {
         [start, _, used] if *start == reading.start() => {
-            let before = *used;
-            *used = before.saturating_sub(cost.units());
-            *used != before
+            let taken = cost.units().min(reading.used());
+            *used = used.wrapping_sub(taken);
+            taken > 0
         }
         _ => false,
     }

@@ -103,6 +103,22 @@ impl SlotSet {
         self.zip(other, |own, other| own & other);
     }
 
+    /// What is in this set and in another.
+    #[must_use]
+    pub fn common(&self, other: &Self) -> Self {
+        let mut common = self.clone();
+        common.intersect(other);
+        common
+    }
+
+    /// What is in this set and not in another.
+    #[must_use]
+    pub fn without(&self, other: &Self) -> Self {
+        let mut rest = self.clone();
+        rest.subtract(other);
+        rest
+    }
+
     /// The slots of one of 1 024 shards of 64 slots, as bits: what shard and word have in common.
     #[must_use]
     pub fn of_shard(&self, shard: usize) -> u64 {
@@ -200,6 +216,8 @@ mod tests {
             prop_assert_eq!(both(SlotSet::extend), one.union(&other).copied().collect());
             prop_assert_eq!(both(SlotSet::subtract), one.difference(&other).copied().collect());
             prop_assert_eq!(both(SlotSet::intersect), one.intersection(&other).copied().collect());
+            prop_assert_eq!(both(|one, other| *one = one.without(other)), both(SlotSet::subtract));
+            prop_assert_eq!(both(|one, other| *one = one.common(other)), both(SlotSet::intersect));
             let mut by_shard = SlotSet::new();
             for shard in first.shards() {
                 by_shard.set_shard(shard, first.of_shard(shard));

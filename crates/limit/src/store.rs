@@ -12,15 +12,23 @@ mod arena;
 mod ban;
 mod cell;
 mod decide;
+mod export;
+mod gather;
 mod handle;
 mod index;
 mod locked;
+mod merge;
+mod outbox;
 mod pressure;
 mod replica;
 mod shard;
 mod standoff;
+mod void;
 
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, AtomicUsize, Ordering},
+};
 
 use parking_lot::{Mutex, MutexGuard};
 
@@ -28,6 +36,7 @@ pub use self::replica::SEND_AFTER;
 use self::{
     cell::{Identity, Part},
     locked::Locked,
+    outbox::Signals,
     shard::Shard,
 };
 use crate::{
@@ -116,7 +125,7 @@ pub enum Change {
 /// What a store holds and what it lost, as of one look at each shard.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StoreStats {
-    /// Counters.
+    /// Counters that are decided on here.
     pub keys: u64,
     /// Bytes allocated: cells, tables, lists and the shards themselves.
     pub bytes: u64,
@@ -128,6 +137,16 @@ pub struct StoreStats {
     pub evicted: u64,
     /// Counters at their limit dropped for want of memory: each was a limit forgotten.
     pub evicted_at_limit: u64,
+    /// Series of other writers that are held.
+    pub foreign: u64,
+    /// Series of which it is held that nothing counts any more.
+    pub voids: u64,
+    /// Counters named to be sent, some of them twice.
+    pub due: u64,
+    /// Series that became part of this store's own since their counter had too many.
+    pub absorbed: u64,
+    /// Series that were not taken: too many of their counter, or unsound.
+    pub refused: u64,
 }
 
 /// All counters of a node. Shared by reference between threads.
@@ -138,6 +157,9 @@ pub struct Store {
     next_permit: AtomicU64,
     /// The shard that the next sweep begins with.
     next_sweep: AtomicUsize,
+    /// The shard that the next look for what is due begins with.
+    next_due: AtomicUsize,
+    signals: Arc<Signals>,
 }
 
 /// A shard on cache lines of its own.
@@ -152,13 +174,19 @@ impl Store {
         let max_bytes = config.max_bytes;
         let max_bytes = max_bytes.clamp(StoreConfig::MIN_BYTES, StoreConfig::MAX_BYTES);
         let budget = usize::try_from(max_bytes).unwrap_or(usize::MAX) / SHARD_COUNT;
-        let shards =
-            (0..SHARD_COUNT).map(|_| Padded(Mutex::new(Shard::new(budget, config.unix_origin))));
+        let signals = Arc::new(Signals::default());
+        let shards = (0..SHARD_COUNT).map(|number| {
+            let shard = Shard::new(budget, config.unix_origin);
+            let shard = shard.in_store(Arc::clone(&signals), number, config.writer);
+            Padded(Mutex::new(shard))
+        });
         Self {
             shards: shards.collect(),
             max_bytes,
             next_permit: AtomicU64::new(config.first_permit),
             next_sweep: AtomicUsize::new(0),
+            next_due: AtomicUsize::new(0),
+            signals,
         }
     }
 
@@ -180,6 +208,16 @@ impl Store {
             return;
         }
         let mut locked = Locked::new(self, asks);
+        self.decide_locked(&mut locked, now, (asks, mode), out);
+    }
+
+    fn decide_locked(
+        &self,
+        locked: &mut Locked<'_>,
+        now: Nanos,
+        (asks, mode): (&[Ask], Mode),
+        out: &mut impl Extend<Verdict>,
+    ) {
         let fits = |(at, ask): (usize, &Ask)| {
             let pending = pending_before(asks, at);
             let shard = locked.shard(ask.key);
@@ -263,7 +301,21 @@ impl Store {
         for shard in &self.shards {
             let shard = shard.0.lock();
             let add = |sum: &mut u64, more: u64| *sum = sum.saturating_add(more);
-            add(&mut stats.keys, u64::try_from(shard.len()).unwrap_or(0));
+            let tally = &shard.tally;
+            let others = tally.foreign.saturating_add(tally.voids);
+            let totals = shard.len().saturating_sub(others);
+            add(&mut stats.keys, u64::try_from(totals).unwrap_or(0));
+            add(
+                &mut stats.foreign,
+                u64::try_from(tally.foreign).unwrap_or(0),
+            );
+            add(&mut stats.voids, u64::try_from(tally.voids).unwrap_or(0));
+            add(
+                &mut stats.due,
+                u64::try_from(shard.outbox.len()).unwrap_or(0),
+            );
+            add(&mut stats.absorbed, tally.absorbed);
+            add(&mut stats.refused, tally.refused);
             add(&mut stats.bytes, u64::try_from(shard.bytes()).unwrap_or(0));
             add(&mut stats.expired, shard.losses.expired);
             add(&mut stats.evicted, shard.losses.evicted);

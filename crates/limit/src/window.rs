@@ -6,17 +6,19 @@
 //! `s - slices + 1 ..= s` in full, and `s - slices` by its remaining part, rounded up
 //! (`OldestSlice::Weighted`), or in full (`OldestSlice::Full`).
 //!
-//! Two series of one key (DESIGN 4, Merging) are summed slice by slice.
+//! Two series of one key (DESIGN 4, Merging) are summed slice by slice. A sum that is negative, in two's
+//! complement, counts for nothing, and is kept: what it takes back may still come.
 //!
 //! Knows nothing of keys, tables or locks. Invariants: a refusal and a peek write nothing (P4); the
 //! state is what was used, never what remains; use only falls while nothing is charged, so that the
 //! first instant at which a cost fits has a closed form within each slice; nothing overflows (rule
 //! 9); a clock that goes back stands still at the last charge.
 
+pub(crate) mod merge;
 mod place;
 
 pub(crate) use self::place::to_u64;
-use self::place::{Place, index_of, kept};
+use self::place::{Place, index_of, kept, units_of};
 use crate::{
     judge::{self, Terms},
     rule::SlidingWindow,
@@ -42,9 +44,11 @@ pub(crate) fn decide(
         return told(terms, &reading, outcome, cost);
     }
     // What is charged lies in the slice of now, which counts in full.
-    let used = reading.used.saturating_add(cost.units());
-    let total = reading.total.saturating_add(cost.units());
+    let (used, total) = (reading.used, reading.total);
     let place = place.charge(counters, latest, cost.units());
+    let counter = counters.get(index_of(place.slice, counters.len()));
+    let counted = units_of(counter.copied().unwrap_or(0)).min(cost.units());
+    let (used, total) = (used.saturating_add(counted), total.saturating_add(counted));
     let charged = Reading {
         rule,
         place,
@@ -92,9 +96,9 @@ pub(crate) fn give_back(
     let Some(counter) = counters.get_mut(index_of(slice, counters.len())) else {
         return false;
     };
-    let before = *counter;
-    *counter = before.saturating_sub(cost.units());
-    *counter != before
+    let taken = cost.units().min(units_of(*counter));
+    *counter = counter.wrapping_sub(taken);
+    taken > 0
 }
 
 /// Takes units back, from the oldest slices first, at most down to zero. Returns whether a word
@@ -111,8 +115,8 @@ pub(crate) fn refund(
     let mut left = cost.units();
     for slice in oldest..=place.newest {
         if let Some(counter) = counters.get_mut(index_of(slice, counters.len())) {
-            let taken = left.min(*counter);
-            *counter = counter.saturating_sub(taken);
+            let taken = left.min(units_of(*counter));
+            *counter = counter.wrapping_sub(taken);
             left = left.saturating_sub(taken);
         }
     }
@@ -147,10 +151,10 @@ impl<'a> Reading<'a> {
         for counts in kept(counters, place) {
             oldest = oldest.or_else(|| counts.first().copied());
             for count in counts {
-                total = total.saturating_add(*count);
+                total = total.saturating_add(units_of(*count));
             }
         }
-        let oldest = oldest.unwrap_or(0);
+        let oldest = units_of(oldest.unwrap_or(0));
         let whole = total.saturating_sub(oldest);
         Self {
             rule,
@@ -175,9 +179,10 @@ impl judge::Reading for Reading<'_> {
         let mut ending = self.place.slice;
         for counts in kept(self.counters, self.place) {
             for count in counts {
-                younger = younger.saturating_sub(*count);
+                let count = units_of(*count);
+                younger = younger.saturating_sub(count);
                 if let Some(room) = room.checked_sub(younger)
-                    && let Some(offset) = self.place.offset_within(*count, room, self.rule.oldest)
+                    && let Some(offset) = self.place.offset_within(count, room, self.rule.oldest)
                 {
                     return self.place.wait_until(ending, offset);
                 }
@@ -190,7 +195,7 @@ impl judge::Reading for Reading<'_> {
     fn wait_until_empty(&self) -> Nanos {
         let [older, younger] = kept(self.counters, self.place);
         let mut from_newest = younger.iter().rev().chain(older.iter().rev());
-        let Some(age) = from_newest.position(|count| *count > 0) else {
+        let Some(age) = from_newest.position(|count| units_of(*count) > 0) else {
             return Nanos::ZERO;
         };
         let newest_used = self.place.newest.saturating_sub(to_u64(age));

@@ -30,7 +30,7 @@ use tollgate_cluster::{AmendQueue, Breaker, Failure, InFlight};
 use tollgate_limit::{Ask, KeyHash, Mode, Nanos, NodeId, Verdict};
 use tollgate_wire::{
     identity::BootId,
-    peer::{CheckHead, PeerAsk, Request, put_check, put_request},
+    peer::{CheckHead, PeerAsk, Request, Way, put_check, put_request},
 };
 
 pub(crate) use self::{
@@ -223,6 +223,7 @@ impl Link {
             budget_micros: budget_micros(now, deadline),
             mode,
             asks: u8::try_from(asks.len()).ok()?,
+            way: Way::Owner,
         };
         let put = lane.put(|writer| {
             let mut shaped = SmallVec::<[PeerAsk; 2]>::new();

@@ -239,6 +239,7 @@ fn store_config(config: &NodeConfig, clock: &TokioClock, boot: BootId) -> StoreC
         max_bytes: config.max_memory_bytes,
         unix_origin: Nanos::from_millis(clock.unix_millis_at_origin()),
         // A boot id is random, so the numbers of two boots never meet.
+        writer: boot.0,
         first_permit: boot.0.max(1),
         writer: boot.0,
     }

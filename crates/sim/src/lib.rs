@@ -12,6 +12,7 @@ mod checker;
 pub mod history;
 pub mod load;
 mod network;
+pub mod pure;
 mod report;
 pub mod rig;
 pub mod seeds;

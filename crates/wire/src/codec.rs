@@ -5,8 +5,12 @@
 
 use bincode::config::{Configuration, Limit, LittleEndian, Varint};
 use bytes::{Buf, BufMut};
-use serde::{Deserialize, Deserializer, Serialize, de::DeserializeOwned};
+use serde::{
+    Deserialize, Deserializer, Serialize,
+    de::{DeserializeOwned, Error as _},
+};
 use thiserror::Error;
+use tollgate_limit::NodeId;
 
 use crate::frame::{HEADER_LENGTH, MAX_PEER_FRAME};
 
@@ -52,6 +56,29 @@ pub(crate) fn take<'a, T: Deserialize<'a>>(body: &mut &'a [u8]) -> Result<T, Cod
 /// Reads text that a message owns. Borrowed first: a claimed length allocates nothing.
 pub(crate) fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
     <&str>::deserialize(deserializer).map(str::to_owned)
+}
+
+/// Reads the name of a node: what is longer than a name can be is refused.
+pub(crate) fn name<'de, D: Deserializer<'de>>(deserializer: D) -> Result<&'de str, D::Error> {
+    let name = <&str>::deserialize(deserializer)?;
+    if name.len() > NodeId::MAX_LENGTH {
+        return Err(D::Error::custom("a name is too long"));
+    }
+    Ok(name)
+}
+
+/// The same, of a message that owns it.
+pub(crate) fn owned_name<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    name(deserializer).map(str::to_owned)
+}
+
+/// Fails if a body is longer than what fits into a frame.
+pub(crate) const fn fits(body: usize) -> Result<(), CodecError> {
+    if body <= VALUE_LIMIT {
+        Ok(())
+    } else {
+        Err(CodecError::TooLarge)
+    }
 }
 
 /// Fails if anything is left of a body.

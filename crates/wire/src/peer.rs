@@ -8,13 +8,14 @@
 //! A check is its head and then its asks one by one in the same body, so that neither side makes a
 //! list to read or write it. [`Request`] and [`Reply`] are what a reader gets.
 
+mod check;
 mod reply;
 mod request;
+mod switches;
 
 pub use self::{
-    reply::{Reply, Verdicts, put_reply, put_verdicts, read_reply, read_verdict},
-    request::{
-        Amend, CheckHead, Hello, MAX_ASKS, PeerAsk, Request, put_check, put_request, read_ask,
-        read_request,
-    },
+    check::{CheckHead, MAX_ASKS, PeerAsk, Way},
+    reply::{Reply, Said, Verdicts, put_reply, put_verdicts, read_reply, read_verdict},
+    request::{Amend, Hello, Request, put_check, put_request, read_ask, read_request},
+    switches::{Register, Switches},
 };

@@ -4,11 +4,32 @@
 //! [`Request::Follow`](crate::peer::Request::Follow), and from then on [`Order`]s; the source answers with
 //! [`Delivery`]s. Both are in the order in which they were done. Frames as on all streams; the request id
 //! means nothing.
+//!
+//! Invariant: what was read is within the bounds below, and a list was made for no more than the bytes of
+//! its frame can hold.
+
+mod batch;
+mod counter;
+mod delivery;
+mod order;
+mod slots;
 
 use tollgate_limit::{Series, SlotSet};
 
-/// The most series of one batch.
+use crate::frame::MAX_PEER_FRAME;
+
+pub use self::{
+    batch::{MAX_WORDS, size_of},
+    delivery::{put_delivery, read_delivery},
+    order::{put_order, read_order},
+};
+
+/// The most series of one batch or report; above it, it is neither written nor read.
 pub const MAX_BATCH: usize = 4_096;
+/// A batch or report is closed once its series reach this together, by [`size_of`]: with the longest series
+/// on top it still fits into a frame.
+pub const BATCH_BYTES: usize = 256 << 10;
+const _: () = assert!(BATCH_BYTES + MAX_WORDS * 9 < MAX_PEER_FRAME - 4_096);
 
 /// What a follower says.
 #[derive(Clone, Debug, PartialEq, Eq)]

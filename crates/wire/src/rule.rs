@@ -23,7 +23,7 @@ pub(crate) struct RawRule<'a> {
 /// The bytes of an [`Algorithm`], and of the ceiling where it counts and is not the capacity; grows at the end
 /// only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-enum RawAlgorithm<'a> {
+pub(crate) enum RawAlgorithm<'a> {
     SlidingWindow {
         limit: u64,
         window_nanos: u64,
@@ -95,8 +95,9 @@ struct RawBan {
 
 impl From<&Rule> for RawRule<'static> {
     fn from(rule: &Rule) -> Self {
+        let tiered = (rule.ceiling != rule.capacity()).then_some(rule.ceiling);
         Self {
-            algorithm: RawAlgorithm::of(rule),
+            algorithm: RawAlgorithm::of(&rule.algorithm, tiered),
             set_aside: rule.set_aside,
             shadow: !rule.is_enforced(),
             ban: rule.ban.map(|ban| RawBan {
@@ -137,7 +138,7 @@ impl TryFrom<RawRule<'_>> for Rule {
 
 impl RawAlgorithm<'_> {
     /// The ceiling, where it is told.
-    const fn ceiling(&self) -> Option<u64> {
+    pub(crate) const fn ceiling(&self) -> Option<u64> {
         match self {
             Self::TieredTokenBucket { ceiling, .. } | Self::TieredLeakyBucket { ceiling, .. } => {
                 Some(*ceiling)
@@ -154,11 +155,10 @@ impl RawAlgorithm<'_> {
 }
 
 impl RawAlgorithm<'static> {
-    fn of(rule: &Rule) -> Self {
-        let window_nanos = rule.window().span().as_nanos();
-        let ceiling = rule.ceiling;
-        let is_tiered = ceiling != rule.capacity();
-        match &rule.algorithm {
+    /// An algorithm, and the ceiling of a bucket that tiers share.
+    pub(crate) fn of(algorithm: &Algorithm, tiered: Option<u64>) -> Self {
+        let window_nanos = algorithm.window().span().as_nanos();
+        match algorithm {
             Algorithm::SlidingWindow(rule) => Self::SlidingWindow {
                 limit: rule.limit,
                 window_nanos,
@@ -180,27 +180,31 @@ impl RawAlgorithm<'static> {
                     zone: zone.name(),
                 },
             },
-            Algorithm::TokenBucket(rule) if is_tiered => Self::TieredTokenBucket {
-                limit: rule.limit,
-                window_nanos,
-                burst: rule.burst,
-                ceiling,
+            Algorithm::TokenBucket(rule) => match tiered {
+                Some(ceiling) => Self::TieredTokenBucket {
+                    limit: rule.limit,
+                    window_nanos,
+                    burst: rule.burst,
+                    ceiling,
+                },
+                None => Self::TokenBucket {
+                    limit: rule.limit,
+                    window_nanos,
+                    burst: rule.burst,
+                },
             },
-            Algorithm::TokenBucket(rule) => Self::TokenBucket {
-                limit: rule.limit,
-                window_nanos,
-                burst: rule.burst,
-            },
-            Algorithm::LeakyBucket(rule) if is_tiered => Self::TieredLeakyBucket {
-                limit: rule.limit,
-                window_nanos,
-                queue: rule.queue,
-                ceiling,
-            },
-            Algorithm::LeakyBucket(rule) => Self::LeakyBucket {
-                limit: rule.limit,
-                window_nanos,
-                queue: rule.queue,
+            Algorithm::LeakyBucket(rule) => match tiered {
+                Some(ceiling) => Self::TieredLeakyBucket {
+                    limit: rule.limit,
+                    window_nanos,
+                    queue: rule.queue,
+                    ceiling,
+                },
+                None => Self::LeakyBucket {
+                    limit: rule.limit,
+                    window_nanos,
+                    queue: rule.queue,
+                },
             },
             Algorithm::Concurrency(rule) => Self::Concurrency {
                 limit: rule.limit,

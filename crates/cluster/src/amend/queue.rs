@@ -1,7 +1,9 @@
 //! The entry node's side: repeats amendments until they are acknowledged.
 //!
-//! What its owner cannot take any more comes out again, so that it can be sent to the next one: all but
-//! give-backs but of permits, which name a slice of the clock of the boot that charged.
+//! What its owner cannot take any more comes out again, so that it can be sent to the next one. A give-back
+//! names a slice of the clock of the boot that charged, which means nothing to another: it comes out as
+//! a refund of as much, since the charge has come to the next owner with the other counts. But a permit's
+//! number is the same everywhere.
 
 use std::collections::VecDeque;
 
@@ -27,7 +29,7 @@ pub struct Amendment {
 }
 
 impl Amendment {
-    /// Whether it means something to another owner than the one that it was for: a slice is one of its
+    /// Whether it means the same to another owner than the one that it was for: a slice is one of its
     /// clock, but a permit's number is nobody else's.
     #[must_use]
     pub const fn outlives_owner(&self) -> bool {
@@ -36,6 +38,19 @@ impl Amendment {
                 matches!(self.ask.rule.algorithm, Algorithm::Concurrency(_))
             }
             Change::Refund | Change::Charge | Change::Failure | Change::Reset => true,
+        }
+    }
+
+    /// What says as much to another owner than the one that it was for.
+    #[must_use]
+    pub const fn for_another_owner(self) -> Self {
+        if self.outlives_owner() {
+            self
+        } else {
+            Self {
+                ask: self.ask,
+                change: Change::Refund,
+            }
         }
     }
 }
@@ -47,8 +62,29 @@ pub struct Returned {
     pub amendment: Amendment,
     /// When it is of no use any more.
     pub expires: Nanos,
-    /// The boot of the only owner that it means something to; `None` if it is any that owns the key.
+    /// The boot of the only owner that it means just this to; `None` if it is any that owns the key.
     pub boot: Option<BootId>,
+}
+
+impl Returned {
+    /// The same for whoever owns the key now, which is this boot.
+    #[must_use]
+    pub fn for_owner(self, owner: BootId) -> Self {
+        if self.boot.is_none_or(|boot| boot == owner) {
+            self
+        } else {
+            self.for_any()
+        }
+    }
+
+    /// The same for any that owns the key, but for the boot that it was for, which does not own it any more.
+    const fn for_any(self) -> Self {
+        Self {
+            amendment: self.amendment.for_another_owner(),
+            expires: self.expires,
+            boot: None,
+        }
+    }
 }
 
 /// The outstanding amendments towards one owner, each with something that is held as long.
@@ -73,14 +109,13 @@ struct Outstanding<H> {
 }
 
 impl<H> Outstanding<H> {
-    fn returned(self) -> Option<(Returned, H)> {
+    fn returned(self) -> (Returned, H) {
         let returned = Returned {
             amendment: self.amendment,
             expires: self.expires,
             boot: None,
         };
-        let outlives_owner = self.amendment.outlives_owner();
-        outlives_owner.then_some((returned, self.held))
+        (returned.for_any(), self.held)
     }
 }
 
@@ -96,8 +131,8 @@ impl<H> AmendQueue<H> {
         }
     }
 
-    /// The owner speaks as this boot. If it is a new one, give-backs to the old one are dropped, since
-    /// its counters are gone; the others come out.
+    /// The owner speaks as this boot. If it is a new one, what was for the old one comes out, for whoever
+    /// has its counts.
     pub fn handle_owner(&mut self, owner: BootId) -> Vec<(Returned, H)> {
         if owner == self.owner {
             return Vec::new();
@@ -106,20 +141,18 @@ impl<H> AmendQueue<H> {
         self.drain()
     }
 
-    /// The owner is gone: all but give-backs come out.
+    /// The owner is gone: all come out, for the next.
     pub fn drain(&mut self) -> Vec<(Returned, H)> {
         let taken = u64::try_from(self.places.len()).unwrap_or(u64::MAX);
         self.first = self.first.saturating_add(taken);
         self.outstanding = 0;
         let places = self.places.drain(..).flatten();
-        places.filter_map(Outstanding::returned).collect()
+        places.map(Outstanding::returned).collect()
     }
 
-    /// The owner does not own the slot (any more): it is not sent again, and comes out unless it is a
-    /// give-back.
+    /// The owner does not own the slot (any more): it is not sent again, and comes out for the next.
     pub fn take_back(&mut self, sequence: u64) -> Option<(Returned, H)> {
-        let taken = self.take(sequence)?;
-        taken.returned()
+        self.take(sequence).map(Outstanding::returned)
     }
 
     /// The boot of the owner that the amendments are for.

@@ -3,6 +3,8 @@
 use smallvec::SmallVec;
 use tollgate_limit::{Nanos, Verdict};
 
+use crate::sabotage::{self, Sabotage};
+
 /// The places of a new ring.
 pub const MIN_RING: usize = 256;
 
@@ -43,6 +45,9 @@ impl DecidedRing {
     /// What was decided under this number, if it is still known.
     #[must_use]
     pub fn verdicts(&self, number: u64) -> Option<&[Verdict]> {
+        if sabotage::is(Sabotage::RepeatDecidedTwice) {
+            return None;
+        }
         let place = self.places.get(self.index_of(number)?)?;
         (place.number == Some(number)).then_some(&place.verdicts)
     }

@@ -100,3 +100,17 @@ proptest! {
         }
     }
 }
+
+#[cfg(feature = "sabotage")]
+#[test]
+fn it_can_be_made_to_forget() {
+    use crate::sabotage::{Sabotage, set};
+    let mut ring = DecidedRing::new(KEEP);
+    set(Some(Sabotage::RepeatDecidedTwice));
+    for used in 0..2 {
+        assert_eq!(ring.verdicts(0), None);
+        ring.record(at(0), 0, &[verdict(used)]);
+    }
+    set(None);
+    assert_eq!(ring.verdicts(0), Some([verdict(1)].as_slice()));
+}

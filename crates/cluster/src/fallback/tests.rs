@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use tollgate_limit::{
     Algorithm, Alignment, Ban, CalendarUnit, Concurrency, Enforcement, Fallback, FixedWindow,
     KeyHash, LeakyBucket, Nanos, OldestSlice, Outcome, Reason, Rule, SlidingLog, SlidingWindow,
-    TokenBucket, Window, Zone,
+    TokenBucket, Verdict, Window, Zone,
 };
 
 use super::{LastAnswers, MAX_LAST_ANSWERS, Substitute, UNDECIDED_RETRY_AFTER, substitute_for};
@@ -69,7 +69,7 @@ fn algorithms(limit: u64, most: u64) -> [Algorithm; 7] {
 fn fair(rule: Rule, members: usize) -> Rule {
     match substitute_for(&rule, Fallback::LocalFair, members) {
         Substitute::Decide(share) => share,
-        Substitute::Say(verdict) => panic!("{verdict:?}"),
+        other @ (Substitute::Count(..) | Substitute::Say(_)) => panic!("{other:?}"),
     }
 }
 
@@ -218,17 +218,39 @@ proptest! {
 }
 
 #[test]
-fn allow_and_deny_are_said_without_a_counter() {
-    let said = |fallback| match substitute_for(&rule(10), fallback, 3) {
-        Substitute::Say(verdict) => verdict,
-        Substitute::Decide(rule) => panic!("{rule:?} must not decide"),
+fn deny_is_said_without_a_counter() {
+    let substitute = substitute_for(&rule(10), Fallback::Deny, 3);
+    let Substitute::Say(deny) = substitute else {
+        panic!("{substitute:?}")
     };
-    assert!(said(Fallback::Allow).is_allowed());
-    assert_eq!(said(Fallback::Allow).remaining, 10);
-    let deny = said(Fallback::Deny);
     assert_eq!(deny.outcome, Outcome::Refuse(Reason::Undecided));
     assert_eq!(deny.retry_after, Some(UNDECIDED_RETRY_AFTER));
     assert_eq!(UNDECIDED_RETRY_AFTER.ceil_seconds(), 1);
+    assert_eq!(substitute.said(None), Some(deny));
+}
+
+#[test]
+fn allow_is_said_and_counted_by_the_whole_rule() {
+    let substitute = substitute_for(&rule(10), Fallback::Allow, 3);
+    let Substitute::Count(by, allow) = substitute else {
+        panic!("{substitute:?}")
+    };
+    assert_eq!(by, rule(10));
+    assert!(allow.is_allowed());
+    assert_eq!(allow.remaining, 10);
+    // Whatever the counter says, all that is told of it is where the charge went.
+    let refused = Verdict {
+        outcome: Outcome::Refuse(Reason::LimitExceeded),
+        charged_slice: 77,
+        ..allow
+    };
+    assert_eq!(substitute.said(None), Some(allow));
+    let told = substitute.said(Some(refused)).unwrap();
+    assert!(told.is_allowed());
+    assert_eq!(told.charged_slice, 77);
+    let decided = Substitute::Decide(rule(10));
+    assert_eq!(decided.said(Some(refused)), Some(refused));
+    assert_eq!(decided.said(None), None);
 }
 
 #[test]
@@ -276,7 +298,7 @@ fn a_full_memory_keeps_what_it_has() {
         answers.record(at(0), key(number), 1, window(1_000));
     }
     assert_eq!(answers.len(), MAX_LAST_ANSWERS);
-    assert_eq!(answers.answers.len(), MAX_LAST_ANSWERS);
+    assert_eq!(answers.answers.counted(), MAX_LAST_ANSWERS);
     assert_eq!(answers.used(at(0), key(MAX_LAST_ANSWERS)), None);
     answers.record(at(1), key(0), 2, window(1_000));
     assert_eq!(
@@ -307,5 +329,5 @@ fn threads_share_it() {
         }
     });
     assert_eq!(answers.len(), MAX_LAST_ANSWERS.min(65_000));
-    assert_eq!(answers.answers.len(), answers.len());
+    assert_eq!(answers.answers.counted(), answers.len());
 }

@@ -6,7 +6,11 @@
 //! Merging) the later end and the higher level stand. Knows nothing of keys or failures.
 
 use super::cell::Standing;
-use crate::{rule::Ban, units::Nanos};
+use crate::{
+    counter::merge::shifted,
+    rule::Ban,
+    units::{Nanos, Window},
+};
 
 /// Words of a ban.
 pub(super) const WORDS: usize = 3;
@@ -48,6 +52,46 @@ pub(super) fn standing(words: &[u64], now: Nanos) -> Standing {
     }
 }
 
+/// Adds what another series says of the ban, whose writer's instants are `offset` behind those here: the later
+/// end and the higher level stand. Again or in another order it is the same, save that a level may have fallen by one less.
+pub(super) fn mix(words: &mut [u64], now: Nanos, other: &[u64], offset: u64) {
+    let [other_until, other_level, other_longest] = *other else {
+        return;
+    };
+    if (other_until, other_level) == (0, 0) {
+        return;
+    }
+    // No ban is longer than the longest: not even by a clock that is wrong.
+    let latest_end = now.as_nanos().saturating_add(other_longest);
+    let other = [
+        shifted(other_until, offset).min(latest_end),
+        other_level.min(HIGHEST_LEVEL),
+        other_longest,
+    ];
+    let end = words.first().copied().unwrap_or(0).max(other[0]);
+    let level = level(words, Nanos::new(end)).max(level(&other, Nanos::new(end)));
+    if let [until, next_level, longest] = words {
+        *until = end;
+        *next_level = level;
+        *longest = (*longest).max(other_longest);
+    }
+}
+
+/// When nothing of a ban is remembered, by the clock here.
+pub(super) fn ends_at(words: &[u64], offset: u64) -> Nanos {
+    let [until, level, longest] = *words else {
+        return Nanos::ZERO;
+    };
+    let remembered = level.saturating_mul(longest);
+    Nanos::new(shifted(until, offset).saturating_add(remembered))
+}
+
+/// Whether the words can be those of a ban.
+pub(super) fn is_sound(words: &[u64]) -> bool {
+    let longest_of_all = Window::MAX.as_nanos();
+    matches!(*words, [_, level, longest] if level <= HIGHEST_LEVEL && longest <= longest_of_all)
+}
+
 /// The level of the next ban.
 fn level(words: &[u64], now: Nanos) -> u64 {
     let [until, level, longest] = words else {
@@ -72,7 +116,9 @@ fn length_at(ban: &Ban, level: u64) -> Nanos {
 
 #[cfg(test)]
 mod tests {
-    use super::{WORDS, begin, left, standing};
+    use proptest::prelude::*;
+
+    use super::{HIGHEST_LEVEL, WORDS, begin, ends_at, is_sound, left, mix, standing};
     use crate::{rule::Ban, store::cell::Standing, units::Nanos};
 
     const HOUR: u64 = 3_600_000;
@@ -118,6 +164,67 @@ mod tests {
         for _ in 0..100 {
             begin(&mut words, &ban, Nanos::ZERO);
             assert_eq!(left(&words, Nanos::ZERO), hours(1));
+        }
+    }
+
+    #[test]
+    fn the_later_end_and_the_higher_level_stand() {
+        let ban = Ban {
+            length: hours(1),
+            escalation: 2000,
+            longest: hours(24),
+        };
+        let (mut here, mut there) = ([0; WORDS], [0; WORDS]);
+        // The clock there is three hours behind.
+        let offset = hours(3).as_nanos();
+        begin(&mut there, &ban, hours(1));
+        begin(&mut there, &ban, hours(2));
+        mix(&mut here, hours(5), &there, offset);
+        assert_eq!(left(&here, hours(5)), hours(2));
+        // The third ban is of the third length.
+        begin(&mut here, &ban, hours(7));
+        assert_eq!(left(&here, hours(7)), hours(4));
+        let known = here;
+        mix(&mut here, hours(7), &there, offset);
+        assert_eq!(here, known);
+        assert_eq!(ends_at(&here, 0), hours(11 + 3 * 24));
+        assert_eq!(standing(&here, ends_at(&here, 0)), Standing::Empty);
+        // A ban without an end is one of a wrong clock.
+        mix(&mut here, hours(7), &[u64::MAX, 1, hours(24).as_nanos()], 0);
+        assert_eq!(left(&here, hours(7)), hours(24));
+        assert!(!is_sound(&[0, HIGHEST_LEVEL + 1, 0]) && !is_sound(&[0, 0, u64::MAX]));
+    }
+
+    proptest! {
+        #[test]
+        fn mixing_again_or_the_other_way_round_is_the_same(
+            [one, two] in prop::array::uniform2((0..500_u64, 0..9_u64)),
+        ) {
+            let longest = hours(24).as_nanos();
+            let [one, two] = [one, two].map(|(until, level)| [hours(until).as_nanos(), level, longest]);
+            let (mut here, mut there) = (one, two);
+            let now = hours(500);
+            mix(&mut here, now, &two, 0);
+            mix(&mut there, now, &one, 0);
+            prop_assert_eq!(here, there);
+            for series in [&one, &two] {
+                mix(&mut here, now, series, 0);
+                prop_assert_eq!(here, there);
+            }
+        }
+
+        #[test]
+        fn no_words_do_harm(
+            mut words in prop::array::uniform3(any::<u64>()),
+            other in prop::collection::vec(any::<u64>(), 0..5),
+            now in any::<u64>(),
+            offset in any::<u64>(),
+        ) {
+            let now = Nanos::new(now);
+            let before = left(&words, now);
+            mix(&mut words, now, &other, offset);
+            prop_assert!(left(&words, now) >= before);
+            let _ = (ends_at(&words, offset), standing(&words, now), is_sound(&other));
         }
     }
 }

@@ -1,25 +1,32 @@
 //! A cell: one counter as a run of words, and what the words mean.
 //!
-//! Six words of header, then the counter's own. Knows nothing of tables, budgets or locks. Invariant:
-//! what tells a cell from the others of its key never changes: its part, the algorithm, the window, the
-//! slices; only the numbers follow the rule seen last.
+//! Seven words of header, then the counter's own. A cell is a total, on which decisions are made, or what is
+//! known of another writer's series of the same counter: see `cell::series`. Knows nothing of tables, budgets
+//! or locks. Invariant: what tells a cell from the others of its key never changes: its part, the algorithm,
+//! the window, the slices, its role; only the numbers follow the rule seen last.
 
-use super::ban;
-use crate::{
-    bucket,
-    calendar::{CalendarUnit, Zone},
-    counter::{Held, HeldMut, Moment, Reading},
-    judge::Reading as _,
-    key::KeyHash,
-    rule::{
-        Algorithm, Alignment, Concurrency, FixedWindow, LeakyBucket, OldestSlice, Rule, SlidingLog,
-        SlidingWindow, TokenBucket,
+mod identity;
+mod series;
+mod standing;
+
+pub(super) use self::{
+    identity::{Identity, Part, rule_of},
+    series::{
+        Foreign, MOST_VERSION, Role, is_marked, kept, mark, role, seen, start_foreign, start_void,
+        unmark, version, void_end, writer,
     },
+    standing::{Standing, standing, standing_of_foreign},
+};
+use crate::{
+    counter::{Held, HeldMut},
+    key::KeyHash,
+    rule::{Algorithm, OldestSlice, Rule},
     units::{Nanos, Window},
 };
 
-/// Words before the counter's own: key high, key low, meta, window, what was noted of the rule, last charge.
-pub(super) const HEADER_WORDS: usize = 6;
+/// Words before the counter's own: key high, key low, meta, window, what was noted of the rule, last charge,
+/// and of a total what was written since it was sent, of others their writer.
+pub(super) const HEADER_WORDS: usize = 7;
 /// In meta: the slices.
 const SLICES_MASK: u64 = 0xff;
 /// In meta: set if the oldest slice counts in full.
@@ -31,130 +38,39 @@ const KIND_MASK: u64 = 0b111;
 const SLIDING_WINDOW: u64 = 0;
 /// In meta: set if the cell counts reported failures.
 const FAILURES_FLAG: u64 = 0x1000;
-/// In meta: what tells a cell from the others of its key.
-const IDENTITY_MASK: u64 = SLICES_MASK | KIND_MASK << KIND_SHIFT | FAILURES_FLAG;
-/// In meta: one write. The number of writes takes the upper 48 bits.
+/// In meta: set if the cell holds another writer's series.
+const FOREIGN_FLAG: u64 = 0x2000;
+/// In meta: set if nothing of a series counts any more.
+const VOID_FLAG: u64 = 0x4000;
+/// In meta of a total: set if series are held beside it. Of others: set if they are to be sent.
+const MARK_FLAG: u64 = 0x8000;
+/// In meta: what tells a counter from the others of its key.
+const COUNTER_MASK: u64 = SLICES_MASK | KIND_MASK << KIND_SHIFT | FAILURES_FLAG;
+/// In meta: what a total has none of.
+const ROLE_MASK: u64 = FOREIGN_FLAG | VOID_FLAG;
+/// In meta: one write. The version, raised by each write, takes the upper 48 bits.
 const ONE_WRITE: u64 = 0x1_0000;
-/// Cells above this length have a length that [`LENGTH_STEP`] divides: so that there are few lengths.
-const LONG: usize = 40;
+const VERSION_SHIFT: u32 = 16;
+/// Cells of more words of their own have one of few lengths: so that there are few arenas.
+const LONG: usize = 34;
 const LENGTH_STEP: usize = 4;
-
-/// Which counter of a key and a rule.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Part {
-    /// What checks have charged.
-    Charges,
-    /// What was reported as failed.
-    Failures,
-    /// The ban, by which all checks are refused.
-    Ban,
-}
-
-/// What tells a cell from the others of its key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Identity {
-    window: u64,
-    meta: u64,
-}
-
-impl Identity {
-    /// That of a key's ban, which no rule shares with another.
-    pub(super) const BAN: Self = Self {
-        window: 0,
-        meta: Kind::Ban.bits(),
-    };
-
-    /// That of a part of a rule's state.
-    pub(super) fn of(algorithm: &Algorithm, part: Part) -> Self {
-        let role = match part {
-            Part::Charges => 0,
-            Part::Failures => FAILURES_FLAG,
-            Part::Ban => return Self::BAN,
-        };
-        let (kind, slices) = match algorithm {
-            Algorithm::SlidingWindow(rule) => (Kind::SlidingWindow, rule.slices),
-            Algorithm::SlidingLog(_) => (Kind::SlidingLog, 0),
-            Algorithm::FixedWindow(_) => (Kind::FixedWindow, 0),
-            Algorithm::TokenBucket(_) => (Kind::TokenBucket, 0),
-            Algorithm::LeakyBucket(_) => (Kind::LeakyBucket, 0),
-            Algorithm::Concurrency(_) => (Kind::Concurrency, 0),
-        };
-        Self {
-            window: window_word(algorithm),
-            meta: u64::from(slices) | kind.bits() | role,
-        }
-    }
-}
-
-/// What a cell is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    SlidingWindow,
-    SlidingLog,
-    FixedWindow,
-    TokenBucket,
-    LeakyBucket,
-    Concurrency,
-    Ban,
-}
-
-impl Kind {
-    const fn bits(self) -> u64 {
-        let number: u64 = match self {
-            Self::SlidingWindow => SLIDING_WINDOW,
-            Self::SlidingLog => 1,
-            Self::FixedWindow => 2,
-            Self::TokenBucket => 3,
-            Self::LeakyBucket => 4,
-            Self::Concurrency => 5,
-            Self::Ban => 6,
-        };
-        number << KIND_SHIFT
-    }
-
-    const fn of(meta: u64) -> Option<Self> {
-        match (meta >> KIND_SHIFT) & KIND_MASK {
-            SLIDING_WINDOW => Some(Self::SlidingWindow),
-            1 => Some(Self::SlidingLog),
-            2 => Some(Self::FixedWindow),
-            3 => Some(Self::TokenBucket),
-            4 => Some(Self::LeakyBucket),
-            5 => Some(Self::Concurrency),
-            6 => Some(Self::Ban),
-            _ => None,
-        }
-    }
-}
-
-/// The word of a window: its nanoseconds, or below the shortest window a unit of the calendar and a zone.
-fn window_word(algorithm: &Algorithm) -> u64 {
-    if let Algorithm::FixedWindow(rule) = algorithm
-        && let Alignment::Calendar(unit, zone) = rule.alignment
-    {
-        let unit = CalendarUnit::ALL.iter().position(|known| *known == unit);
-        let unit = u64::try_from(unit.unwrap_or(0)).unwrap_or(0);
-        return unit << u16::BITS | u64::from(zone.number());
-    }
-    algorithm.window().span().as_nanos()
-}
-
-fn alignment_of(word: u64) -> Option<Alignment> {
-    if let Some(window) = Window::new(Nanos::new(word)) {
-        return Some(Alignment::Epoch(window));
-    }
-    let unit = usize::try_from(word >> u16::BITS).ok()?;
-    let zone = Zone::from_number(word & u64::from(u16::MAX))?;
-    Some(Alignment::Calendar(*CalendarUnit::ALL.get(unit)?, zone))
-}
+/// Where the steps lie: a ring of entries that doubles fills its cell.
+const STEP_OFFSET: usize = 2;
+/// Windows below this are not replicated: they are over before a copy is of use.
+pub(super) const MIN_REPLICATED_WINDOW: Nanos = Nanos::from_millis(2000);
+/// A counter is sent at once when one in so many of its limit was written.
+const URGENT_SHARE: u64 = 32;
 
 /// The length of a cell with so many words of its own.
 pub(super) const fn length(own_words: usize) -> usize {
-    let exact = own_words.saturating_add(HEADER_WORDS);
-    if exact <= LONG {
-        exact
-    } else {
-        exact.next_multiple_of(LENGTH_STEP)
+    if own_words <= LONG {
+        return own_words.saturating_add(HEADER_WORDS);
     }
+    let stepped = own_words.saturating_add(STEP_OFFSET);
+    let stepped = stepped.next_multiple_of(LENGTH_STEP);
+    stepped
+        .saturating_sub(STEP_OFFSET)
+        .saturating_add(HEADER_WORDS)
 }
 
 /// The low half of a cell's key: its hash in the table.
@@ -173,40 +89,53 @@ pub(super) fn has_key(cell: &[u64], key: KeyHash) -> bool {
     matches!(cell, [high, low, ..] if *high == key.high() && *low == key.low())
 }
 
-/// Whether a cell is that of this key.
+/// Whether a cell is the total of this counter.
 #[inline]
 pub(super) fn is(cell: &[u64], key: KeyHash, identity: Identity) -> bool {
+    is_with(cell, key, identity, COUNTER_MASK | ROLE_MASK)
+}
+
+/// Whether a cell is of this counter, whatever its role.
+#[inline]
+pub(super) fn is_of(cell: &[u64], key: KeyHash, identity: Identity) -> bool {
+    is_with(cell, key, identity, COUNTER_MASK)
+}
+
+#[inline]
+fn is_with(cell: &[u64], key: KeyHash, identity: Identity, mask: u64) -> bool {
     let [high, low, meta, window, ..] = cell else {
         return false;
     };
     *low == key.low()
         && *high == key.high()
         && *window == identity.window
-        && meta & IDENTITY_MASK == identity.meta
+        && meta & mask == identity.meta
 }
 
-/// Makes a fresh counter of a cell, whatever was in it.
+/// Makes a fresh total of a cell, whatever was in it.
 pub(super) fn start(
     cell: &mut [u64],
-    key: KeyHash,
-    identity: Identity,
+    (key, identity): (KeyHash, Identity),
     (capacity, now): (u64, Nanos),
+    version: u64,
 ) {
-    let [high, low, meta, window, seen, latest, own @ ..] = cell else {
+    let [high, low, meta, window, seen, latest, unsent, own @ ..] = cell else {
         return;
     };
     *high = key.high();
     *low = key.low();
-    *meta = identity.meta;
+    *meta = version.unbounded_shl(VERSION_SHIFT) | identity.meta;
     *window = identity.window;
     *seen = capacity;
     *latest = now.as_nanos();
+    *unsent = 0;
     own.fill(0);
 }
 
-/// The counter of a cell.
+/// The counter of a total.
+#[inline]
 pub(super) fn held(cell: &[u64]) -> Option<Held<'_>> {
-    let [_, _, meta, _, seen, latest, words @ ..] = cell else {
+    let [_, _, meta, _, seen, latest, _, words @ ..] = cell else {
         return None;
     };
     Some(Held {
@@ -228,14 +157,14 @@ fn words_in_use(meta: u64, own_words: usize) -> usize {
 }
 
 /// Runs a change of the counter. If it says that it wrote, the write is numbered and the rule's numbers
-/// are noted.
+/// are noted. Says too whether the counter is to be sent.
 #[inline]
 pub(super) fn change<T>(
     cell: &mut [u64],
     rule: &Rule,
     change: impl FnOnce(HeldMut<'_>) -> (T, Wrote),
-) -> Option<T> {
-    let [_, _, meta, _, seen, latest, words @ ..] = cell else {
+) -> Option<(T, Urge)> {
+    let [_, _, meta, window, seen, latest, unsent, words @ ..] = cell else {
         return None;
     };
     let in_use = words_in_use(*meta, words.len());
@@ -246,123 +175,137 @@ pub(super) fn change<T>(
         latest: &mut instant,
         words,
     });
-    let full = match wrote {
-        Wrote::No => return Some(result),
-        Wrote::Amended => *meta & FULL_FLAG,
-        Wrote::Yes => {
+    let (full, units) = match wrote {
+        Wrote::No => return Some((result, Urge::None)),
+        Wrote::Amended(units) => (*meta & FULL_FLAG, units),
+        Wrote::Yes(units) => {
             *seen = rule.noted();
-            let is_full = matches!(
-                &rule.algorithm,
-                Algorithm::SlidingWindow(window) if window.oldest == OldestSlice::Full
-            );
-            if is_full { FULL_FLAG } else { 0 }
+            let is_full = is_full(&rule.algorithm);
+            (if is_full { FULL_FLAG } else { 0 }, units)
         }
     };
     *latest = instant.as_nanos();
     // The number of writes goes round: it must never spill into what the cell is.
     *meta = (*meta & !FULL_FLAG | full).wrapping_add(ONE_WRITE);
-    Some(result)
+    let before = *unsent;
+    *unsent = before.saturating_add(units.max(1));
+    Some((result, urge(*window, *seen, before, *unsent)))
 }
 
-/// Whether a change wrote anything.
+/// Numbers a write of a total that no rule tells of.
+pub(super) fn amend(cell: &mut [u64], change: impl FnOnce(HeldMut<'_>)) -> Urge {
+    let [_, _, meta, window, seen, latest, unsent, words @ ..] = cell else {
+        return Urge::None;
+    };
+    let in_use = words_in_use(*meta, words.len());
+    let mut instant = Nanos::new(*latest);
+    change(HeldMut {
+        seen: *seen,
+        latest: &mut instant,
+        words: words.get_mut(..in_use).unwrap_or_default(),
+    });
+    *latest = instant.as_nanos();
+    *meta = meta.wrapping_add(ONE_WRITE);
+    let before = *unsent;
+    *unsent = before.saturating_add(1);
+    urge(*window, *seen, before, *unsent)
+}
+
+/// Changes what others' series have a part in. No write of this writer, so it has no number.
+pub(super) fn mix(cell: &mut [u64], change: impl FnOnce(HeldMut<'_>)) {
+    let [_, _, meta, _, seen, latest, _, words @ ..] = cell else {
+        return;
+    };
+    let in_use = words_in_use(*meta, words.len());
+    let mut instant = Nanos::new(*latest);
+    change(HeldMut {
+        seen: *seen,
+        latest: &mut instant,
+        words: words.get_mut(..in_use).unwrap_or_default(),
+    });
+    *latest = instant.as_nanos();
+}
+
+/// Units of a total that were written since it was sent.
+pub(super) fn unsent(cell: &[u64]) -> u64 {
+    cell.get(6).copied().unwrap_or(0)
+}
+
+/// What a total is and what of it is unsent, to be kept where its words move.
+pub(super) fn state(cell: &[u64]) -> (u64, u64) {
+    (cell.get(2).copied().unwrap_or(0), unsent(cell))
+}
+
+/// Sets that.
+pub(super) fn set_state(cell: &mut [u64], (state, to_send): (u64, u64)) {
+    if let [_, _, meta, _, _, _, unsent, ..] = cell {
+        *meta = state;
+        *unsent = to_send;
+    }
+}
+
+/// Whether so much of a total is unsent that it is sent at once.
+pub(super) fn is_urgent(cell: &[u64]) -> bool {
+    matches!(cell, [_, _, _, window, seen, _, unsent, ..]
+        if is_replicated(*window) && *unsent >= urgent_from(*seen))
+}
+
+/// A total is sent.
+pub(super) fn set_sent(cell: &mut [u64]) {
+    if let Some(unsent) = cell.get_mut(6) {
+        *unsent = 0;
+    }
+}
+
+/// When a counter that was written is to be sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Urge {
+    /// That is known already, or it is never sent by itself.
+    None,
+    /// After a while.
+    Due,
+    /// At once.
+    Urgent,
+}
+
+#[inline]
+fn urge(window: u64, seen: u64, before: u64, after: u64) -> Urge {
+    let urgent = urgent_from(seen);
+    if before > 0 && (before >= urgent || after < urgent) {
+        return Urge::None;
+    }
+    if !is_replicated(window) {
+        return Urge::None;
+    }
+    if after >= urgent {
+        Urge::Urgent
+    } else {
+        Urge::Due
+    }
+}
+
+const fn urgent_from(seen: u64) -> u64 {
+    let share = seen / URGENT_SHARE;
+    if share == 0 { 1 } else { share }
+}
+
+/// Whether a counter of that word of a window is replicated: the word of a ban and those of the calendar are
+/// below the shortest window.
+pub(super) const fn is_replicated(window: u64) -> bool {
+    window < Window::MIN.as_nanos() || window >= MIN_REPLICATED_WINDOW.as_nanos()
+}
+
+const fn is_full(algorithm: &Algorithm) -> bool {
+    matches!(algorithm, Algorithm::SlidingWindow(window) if matches!(window.oldest, OldestSlice::Full))
+}
+
+/// Whether a change wrote anything, and how many units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wrote {
     /// A word changed, by the rule's numbers.
-    Yes,
+    Yes(u64),
     /// A word changed, by a later message, which may tell of a rule of before: its numbers are not noted.
-    Amended,
+    Amended(u64),
     /// All is as it was.
     No,
-}
-
-impl From<bool> for Wrote {
-    fn from(wrote: bool) -> Self {
-        if wrote { Self::Yes } else { Self::No }
-    }
-}
-
-/// How a cell stands at an instant, by the rule that it saw last.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Standing {
-    /// Nothing is used: it is as good as gone.
-    Empty,
-    /// Less than the limit is used.
-    Below {
-        used: u64,
-        limit: u64,
-        latest: Nanos,
-    },
-    /// The limit is used up, for so long.
-    AtLimit { recovers_after: Nanos },
-}
-
-/// How a cell stands.
-pub(super) fn standing(cell: &[u64], at: Moment) -> Standing {
-    let Some(held) = held(cell) else {
-        return Standing::Empty;
-    };
-    let Some(rule) = rule_of(cell) else {
-        return ban::standing(held.words, at.now);
-    };
-    let (limit, latest) = (rule.capacity(), held.latest);
-    let reading = Reading::at(&rule, held, at);
-    let used = reading.used();
-    if used == 0 {
-        return Standing::Empty;
-    }
-    if used < limit {
-        return Standing::Below {
-            used,
-            limit,
-            latest,
-        };
-    }
-    Standing::AtLimit {
-        recovers_after: reading.wait_until_within(limit.saturating_sub(1)),
-    }
-}
-
-/// The rule of a cell with the numbers that it saw last; `None` for a ban.
-fn rule_of(cell: &[u64]) -> Option<Rule> {
-    let [_, _, meta, window, seen, _, words @ ..] = cell else {
-        return None;
-    };
-    let limit = *seen;
-    let span = Window::new(Nanos::new(*window));
-    let algorithm = match Kind::of(*meta)? {
-        Kind::SlidingWindow => Algorithm::SlidingWindow(SlidingWindow {
-            limit,
-            window: span?,
-            slices: u8::try_from(meta & SLICES_MASK).ok()?,
-            oldest: if meta & FULL_FLAG == 0 {
-                OldestSlice::Weighted
-            } else {
-                OldestSlice::Full
-            },
-        }),
-        Kind::SlidingLog => Algorithm::SlidingLog(SlidingLog {
-            limit,
-            window: span?,
-        }),
-        Kind::FixedWindow => Algorithm::FixedWindow(FixedWindow {
-            limit,
-            alignment: alignment_of(*window)?,
-        }),
-        Kind::TokenBucket => Algorithm::TokenBucket(TokenBucket {
-            limit: bucket::limit_of(words),
-            window: span?,
-            burst: bucket::capacity_of(words),
-        }),
-        Kind::LeakyBucket => Algorithm::LeakyBucket(LeakyBucket {
-            limit: bucket::limit_of(words),
-            window: span?,
-            queue: bucket::capacity_of(words).saturating_sub(1),
-        }),
-        Kind::Concurrency => Algorithm::Concurrency(Concurrency { limit, ttl: span? }),
-        Kind::Ban => return None,
-    };
-    Some(Rule {
-        ceiling: limit,
-        ..Rule::new(algorithm)
-    })
 }

@@ -6,15 +6,14 @@
 
 use super::{
     Ask, Change, ban,
-    cell::{self, Identity, Part, Wrote},
-    shard::Shard,
+    cell::{self, Identity, Part, Urge, Wrote},
+    shard::{Found, Shard},
 };
 use crate::{
     counter::{self, Held, Moment, Reading},
-    entries,
     judge::Reading as _,
     key::KeyHash,
-    rule::{Algorithm, Ban, MAX_LOG_LIMIT, Rule},
+    rule::{Algorithm, Ban, Rule},
     units::{Cost, Nanos},
     verdict::{Mode, Outcome, Reason, Verdict},
 };
@@ -23,34 +22,55 @@ impl Shard {
     /// Decides one limit; `number` names a permit.
     #[inline]
     pub(super) fn decide(&mut self, now: Nanos, ask: &Ask, mode: Mode, number: u64) -> Verdict {
-        let Ask { key, rule, cost } = ask;
+        let Ask { key, rule, .. } = ask;
         let at = self.moment(now);
         if let Some(banned) = self.banned(at, ask, Cost::ZERO) {
             return banned;
         }
         let identity = Identity::of(&rule.algorithm, Part::Charges);
-        if is_of_entries(rule) {
+        let found = self.look_up(*key, identity);
+        if found == Found::Others && mode == Mode::Consume {
+            self.gather(at, (*key, identity), rule);
+            return self.decide_unbanned(at, ask, mode, (number, self.look_up(*key, identity)));
+        }
+        self.decide_unbanned(at, ask, mode, (number, found))
+    }
+
+    #[inline]
+    fn decide_unbanned(
+        &mut self,
+        at: Moment,
+        ask: &Ask,
+        mode: Mode,
+        (number, mut found): (u64, Found),
+    ) -> Verdict {
+        let Ask { key, rule, cost } = ask;
+        let identity = Identity::of(&rule.algorithm, Part::Charges);
+        if is_of_entries(rule) && matches!(found, Found::Total(_)) {
             let outcome = self.outcome(at, ask, Cost::ZERO);
             if counter::charges(outcome, *cost, mode) {
                 self.lengthen(at, (*key, identity), rule);
+                found = self.look_up(*key, identity);
             }
         }
-        let cost = (*cost, mode);
-        if let Some(cell) = self.find_mut(*key, identity) {
-            let verdict = decide_cell(cell, rule, at, cost, number);
-            if counter::charges(verdict.outcome, cost.0, cost.1) {
-                self.note_write(now, *key);
+        if let Found::Total(handle) = found
+            && let Some(cell) = self.cell_mut(handle)
+        {
+            let (verdict, urge) = decide_cell(cell, rule, at, (*cost, mode), number);
+            if counter::charges(verdict.outcome, *cost, mode) {
+                self.note_write(at.now, *key);
+                self.note_urge(at.now, *key, urge);
             }
             return verdict;
         }
-        let untouched = Held::untouched(rule, now);
-        let foreseen = counter::foresee(rule, untouched, at, (cost.0, Cost::ZERO));
-        if !counter::charges(foreseen.outcome, cost.0, cost.1) {
+        let foreseen = self.foresee_unbanned(at, ask, Cost::ZERO);
+        if !counter::charges(foreseen.outcome, *cost, mode) {
             return foreseen;
         }
-        let cell = self.insert_counter(now, (*key, identity), rule);
-        let verdict = decide_cell(cell, rule, at, cost, number);
-        self.note_write(now, *key);
+        let cell = self.insert_counter(at.now, (*key, identity), rule);
+        let (verdict, urge) = decide_cell(cell, rule, at, (*cost, mode), number);
+        self.note_write(at.now, *key);
+        self.note_urge(at.now, *key, urge);
         verdict
     }
 
@@ -69,13 +89,17 @@ impl Shard {
     }
 
     fn outcome(&self, at: Moment, ask: &Ask, pending: Cost) -> Outcome {
-        let held = self.held_or_untouched(at, ask);
-        counter::outcome(&ask.rule, held, at, (ask.cost, pending))
+        self.with_held(at, (ask.key, &ask.rule), |held| {
+            let held = held.unwrap_or_else(|| Held::untouched(&ask.rule, at.now));
+            counter::outcome(&ask.rule, held, at, (ask.cost, pending))
+        })
     }
 
     fn foresee_unbanned(&self, at: Moment, ask: &Ask, pending: Cost) -> Verdict {
-        let held = self.held_or_untouched(at, ask);
-        counter::foresee(&ask.rule, held, at, (ask.cost, pending))
+        self.with_held(at, (ask.key, &ask.rule), |held| {
+            let held = held.unwrap_or_else(|| Held::untouched(&ask.rule, at.now));
+            counter::foresee(&ask.rule, held, at, (ask.cost, pending))
+        })
     }
 
     /// The state of a counter as a peek for one unit; `None` if nothing is counted for the key.
@@ -89,9 +113,10 @@ impl Shard {
         if let Some(banned) = self.banned(at, &one, Cost::ZERO) {
             return Some(banned);
         }
-        let held = self.held(key, rule)?;
-        let verdict = counter::foresee(rule, held, at, (Cost::ONE, Cost::ZERO));
-        (verdict.used > 0).then_some(verdict)
+        let verdict = self.with_held(at, (key, rule), |held| {
+            held.map(|held| counter::foresee(rule, held, at, (Cost::ONE, Cost::ZERO)))
+        });
+        verdict.filter(|verdict| verdict.used > 0)
     }
 
     /// Changes a counter as a later message says; `number` names a permit.
@@ -100,25 +125,26 @@ impl Shard {
         let at = self.moment(now);
         let identity = Identity::of(&rule.algorithm, Part::Charges);
         match change {
-            Change::GiveBack { slice } => self.take(at, (*key, identity), rule, |held| {
+            Change::GiveBack { slice } => self.take(at, (*key, identity), (rule, *cost), |held| {
                 counter::give_back(rule, held, at, (slice, *cost))
             }),
-            Change::Refund => self.take(at, (*key, identity), rule, |held| {
+            Change::Refund => self.take(at, (*key, identity), (rule, *cost), |held| {
                 counter::refund(rule, held, at, *cost)
             }),
             Change::Charge => self.charge(at, (*key, identity), rule, (cost.units(), number)),
             Change::Failure => self.fail(at, *key, rule, *cost),
-            Change::Reset => {
-                self.remove(*key);
-            }
+            Change::Reset => self.void_key(at, *key),
         }
     }
 
-    /// Starts a counter that is not there yet.
+    /// Starts a counter that is not there yet with what another has counted: it is no part of what this store
+    /// counts itself.
     pub(super) fn seed(&mut self, now: Nanos, (key, rule): (KeyHash, &Rule), used: u64) {
         let identity = Identity::of(&rule.algorithm, Part::Charges);
-        if self.find(key, identity).is_none() {
-            self.charge(self.moment(now), (key, identity), rule, (used, 0));
+        if self.look_up(key, identity) == Found::Nothing {
+            let at = self.moment(now);
+            self.charge(at, (key, identity), rule, (used, 0));
+            self.set_seed(now, (key, identity));
         }
     }
 
@@ -133,27 +159,39 @@ impl Shard {
         let failed = self.find(key, identity).and_then(cell::held);
         let failed = failed.map_or(0, |held| Reading::at(rule, held, at).used());
         if failed >= rule.capacity() {
-            self.begin_ban(at.now, key, rule, &terms);
+            self.begin_ban(at, key, rule, &terms);
         }
     }
 
-    fn begin_ban(&mut self, now: Nanos, key: KeyHash, rule: &Rule, terms: &Ban) {
+    fn begin_ban(&mut self, at: Moment, key: KeyHash, rule: &Rule, terms: &Ban) {
         for part in [Part::Charges, Part::Failures] {
-            let identity = Identity::of(&rule.algorithm, part);
-            self.remove_one(key, identity);
+            self.void_counter(at, (key, Identity::of(&rule.algorithm, part)));
         }
-        let identity = Identity::of(&rule.algorithm, Part::Ban);
-        if self.find(key, identity).is_none() {
-            self.insert(now, (key, identity), (rule.capacity(), now), ban::WORDS);
+        let now = at.now;
+        let known = self.ban(now, key).unwrap_or_default();
+        if self.find(key, Identity::BAN).is_none() {
+            self.insert(
+                now,
+                (key, Identity::BAN),
+                (rule.capacity(), now),
+                ban::WORDS,
+            );
         }
-        if let Some(cell) = self.find_mut(key, identity) {
-            cell::change(cell, rule, |held| {
+        let mut urge = Urge::None;
+        if let Some(cell) = self.find_mut(key, Identity::BAN) {
+            let change = cell::change(cell, rule, |held| {
+                if let Some(words) = held.words.get_mut(..ban::WORDS) {
+                    words.copy_from_slice(&known);
+                }
                 ban::begin(held.words, terms, now);
                 *held.latest = now.max(*held.latest);
-                ((), Wrote::Yes)
+                // A ban is sent at once.
+                ((), Wrote::Yes(u64::MAX))
             });
+            urge = change.map_or(Urge::None, |((), urge)| urge);
         }
         self.note_write(now, key);
+        self.note_urge(now, key, urge);
     }
 
     /// The refusal of a key that is banned.
@@ -182,8 +220,8 @@ impl Shard {
     }
 
     fn ban_left(&self, now: Nanos, key: KeyHash) -> Nanos {
-        let ban = self.find(key, Identity::BAN).and_then(cell::held);
-        ban.map_or(Nanos::ZERO, |held| ban::left(held.words, now))
+        let ban = self.ban(now, key);
+        ban.map_or(Nanos::ZERO, |words| ban::left(&words, now))
     }
 
     /// Counts units without asking.
@@ -197,6 +235,7 @@ impl Shard {
         if units == 0 {
             return;
         }
+        self.gather(at, (key, identity), rule);
         if is_of_entries(rule) {
             self.lengthen(at, (key, identity), rule);
         }
@@ -204,17 +243,14 @@ impl Shard {
         if is_new {
             self.insert_counter(at.now, (key, identity), rule);
         }
-        if let Some(cell) = self.find_mut(key, identity) {
-            cell::change(cell, rule, |held| {
-                if is_new {
-                    counter::charge(rule, held, at, (units, number));
-                    return ((), Wrote::Yes);
-                }
-                counter::charge_later(rule, held, at, (units, number));
-                ((), Wrote::Amended)
-            });
-        }
-        self.note_write(at.now, key);
+        self.change(at, (key, identity), rule, |held| {
+            if is_new {
+                counter::charge(rule, held, at, (units, number));
+                return Wrote::Yes(units);
+            }
+            counter::charge_later(rule, held, at, (units, number));
+            Wrote::Amended(units)
+        });
     }
 
     /// Takes units out of a counter, if it is there.
@@ -222,19 +258,31 @@ impl Shard {
         &mut self,
         at: Moment,
         (key, identity): (KeyHash, Identity),
-        rule: &Rule,
+        (rule, cost): (&Rule, Cost),
         take: impl FnOnce(counter::HeldMut<'_>) -> bool,
     ) {
+        self.gather(at, (key, identity), rule);
+        self.change(at, (key, identity), rule, |held| {
+            if take(held) {
+                Wrote::Amended(cost.units())
+            } else {
+                Wrote::No
+            }
+        });
+    }
+
+    fn change(
+        &mut self,
+        at: Moment,
+        (key, identity): (KeyHash, Identity),
+        rule: &Rule,
+        change: impl FnOnce(counter::HeldMut<'_>) -> Wrote,
+    ) {
         if let Some(cell) = self.find_mut(key, identity) {
-            cell::change(cell, rule, |held| {
-                let wrote = if take(held) {
-                    Wrote::Amended
-                } else {
-                    Wrote::No
-                };
-                ((), wrote)
-            });
+            let changed = cell::change(cell, rule, |held| ((), change(held)));
+            let urge = changed.map_or(Urge::None, |((), urge)| urge);
             self.note_write(at.now, key);
+            self.note_urge(at.now, key, urge);
         }
     }
 
@@ -244,23 +292,8 @@ impl Shard {
         let Some(held) = self.find(key, identity).and_then(cell::held) else {
             return;
         };
-        let Some(words) = Reading::at(rule, held, at).longer_words() else {
-            return;
-        };
-        let words = words.min(MOST_ENTRY_WORDS);
-        if words <= held.words.len() || !self.could_hold(words) {
-            return;
-        }
-        let mut copy = vec![0; words];
-        entries::move_to(held.words, &mut copy);
-        let (seen, latest, before) = (held.seen, held.latest, held.words.len());
-        self.remove_one(key, identity);
-        // No limit is forgotten for a longer ring: without room the two oldest entries become one.
-        let fits = self.make_spare_room(at.now, cell::length(words));
-        let words = if fits { words } else { before };
-        let cell = self.insert(at.now, (key, identity), (seen, latest), words);
-        if let Some(own) = cell.get_mut(cell::HEADER_WORDS..) {
-            entries::move_to(&copy, own);
+        if let Some(words) = Reading::at(rule, held, at).longer_words() {
+            self.lengthen_to(at, (key, identity), words);
         }
     }
 
@@ -268,46 +301,35 @@ impl Shard {
         let words = counter::words(&rule.algorithm);
         self.insert(now, cell, (rule.noted(), now), words)
     }
-
-    fn held_or_untouched(&self, at: Moment, ask: &Ask) -> Held<'_> {
-        let held = self.held(ask.key, &ask.rule);
-        held.unwrap_or_else(|| Held::untouched(&ask.rule, at.now))
-    }
-
-    fn held(&self, key: KeyHash, rule: &Rule) -> Option<Held<'_>> {
-        let identity = Identity::of(&rule.algorithm, Part::Charges);
-        cell::held(self.find(key, identity)?)
-    }
 }
 
-/// The longest ring of entries: what the largest limit needs.
-const MOST_ENTRY_WORDS: usize = entries::words_for(MAX_LOG_ENTRIES);
-const MAX_LOG_ENTRIES: usize = 10_000;
-const _: () = assert!(
-    MAX_LOG_LIMIT == 10_000,
-    "the longest ring fits the largest limit"
-);
-
-fn is_of_entries(rule: &Rule) -> bool {
+pub(super) fn is_of_entries(rule: &Rule) -> bool {
     matches!(
         rule.algorithm,
         Algorithm::SlidingLog(_) | Algorithm::Concurrency(_)
     )
 }
 
+#[inline]
 fn decide_cell(
     cell: &mut [u64],
     rule: &Rule,
     at: Moment,
     (cost, mode): (Cost, Mode),
     number: u64,
-) -> Verdict {
+) -> (Verdict, Urge) {
     let verdict = cell::change(cell, rule, |held| {
         let verdict = counter::decide(rule, held, at, (cost, mode), number);
-        let wrote = counter::charges(verdict.outcome, cost, mode);
-        (verdict, Wrote::from(wrote))
+        let wrote = if counter::charges(verdict.outcome, cost, mode) {
+            Wrote::Yes(cost.units())
+        } else {
+            Wrote::No
+        };
+        (verdict, wrote)
     });
     verdict.unwrap_or_else(|| {
-        counter::foresee(rule, Held::untouched(rule, at.now), at, (cost, Cost::ZERO))
+        let untouched = Held::untouched(rule, at.now);
+        let foreseen = counter::foresee(rule, untouched, at, (cost, Cost::ZERO));
+        (foreseen, Urge::None)
     })
 }

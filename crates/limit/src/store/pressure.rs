@@ -1,6 +1,6 @@
 //! What goes when memory is short (P7), and what goes with time.
 //!
-//! First counters that are empty, then those below their limit by the least used share of it, the
+//! First counters that are empty and voids, then those below their limit by the least used share of it, the
 //! oldest use first among equals, and a key at its limit only when all in the shard are: the one that
 //! recovers first, one for each insert. One scan serves a batch, and leaves a [`Standoff`] if all that
 //! is left is at its limit, so that its cost is spread over many inserts. Knows nothing of locks.
@@ -8,12 +8,12 @@
 use std::cmp::Ordering;
 
 use super::{
-    cell::{self, Standing},
+    cell::{self, Identity, Role, Standing},
     handle::Handle,
     shard::Shard,
     standoff::{Standoff, Suspect},
 };
-use crate::{key::KeyHash, units::Nanos};
+use crate::{counter::Moment, key::KeyHash, units::Nanos};
 
 /// A batch is one in so many cells.
 const BATCH_SHARE: usize = 16;
@@ -103,7 +103,11 @@ impl Shard {
         self.losses.expired = self.losses.expired.saturating_add(count(empty.len()));
         self.losses.evicted = self.losses.evicted.saturating_add(count(wanted));
         let below = below.iter().map(|candidate| candidate.handle);
+        let shared: Vec<_> = below.clone().filter_map(|cell| self.shared(cell)).collect();
         self.remove_cells(empty.into_iter().chain(below).collect());
+        for name in shared {
+            self.remove_others(name);
+        }
         if spared == 0 && !at_limit.is_empty() {
             return (removed, Some(Box::new(Standoff::new(at_limit, batch))));
         }
@@ -114,7 +118,7 @@ impl Shard {
     pub(super) fn expire(&mut self, now: Nanos) -> usize {
         let at = self.moment(now);
         let empty = self.cells().filter_map(|(handle, cell)| {
-            (cell::standing(cell, at) == Standing::Empty).then_some(handle)
+            (self.standing_of(cell, at) == Some(Standing::Empty)).then_some(handle)
         });
         let empty: Vec<_> = empty.collect();
         let dropped = empty.len();
@@ -170,7 +174,7 @@ impl Shard {
         } else {
             self.losses.evicted = self.losses.evicted.saturating_add(1);
         }
-        self.remove_cell(least.handle);
+        self.remove_with_others(least.handle);
         true
     }
 
@@ -180,7 +184,7 @@ impl Shard {
             return false;
         };
         self.losses.evicted_at_limit = self.losses.evicted_at_limit.saturating_add(1);
-        self.remove_cell(victim);
+        self.remove_with_others(victim);
         self.standoff = Some(standoff);
         // Of a key with several cells only the first to recover may be remembered.
         if self.any_cell_of(key).is_some() {
@@ -246,16 +250,68 @@ impl Shard {
     /// How each cell of a key stands: a key may have one for its charges, its failures and its ban.
     fn each_standing_of(&self, key: KeyHash, now: Nanos, mut look: impl FnMut(Handle, Standing)) {
         let at = self.moment(now);
-        self.each_cell_of(key, |handle, cell| look(handle, cell::standing(cell, at)));
+        self.each_cell_of(key, |handle, cell| {
+            if let Some(standing) = self.standing_of(cell, at) {
+                look(handle, standing);
+            }
+        });
+    }
+
+    /// How a cell stands by itself; `None` of a series in a total: it goes with that.
+    pub(super) fn standing_of(&self, cell: &[u64], at: Moment) -> Option<Standing> {
+        match cell::role(cell) {
+            Role::Total => Some(cell::standing(cell, at)),
+            Role::Void => Some(cell::standing_of_foreign(cell, at)),
+            Role::Foreign => {
+                let standing = cell::standing_of_foreign(cell, at);
+                let (key, identity) = (cell::key_of(cell)?, Identity::of_cell(cell)?);
+                let is_alone = || self.find(key, identity).is_none();
+                (standing == Standing::Empty || is_alone()).then_some(standing)
+            }
+        }
+    }
+
+    /// The counter of a total that has series beside it.
+    fn shared(&self, handle: Handle) -> Option<(KeyHash, Identity)> {
+        let cell = self.cell(handle)?;
+        let is_shared = cell::role(cell) == Role::Total && cell::is_marked(cell);
+        let name = (cell::key_of(cell)?, Identity::of_cell(cell)?);
+        is_shared.then_some(name)
+    }
+
+    /// Removes a cell, and the series that are in it.
+    fn remove_with_others(&mut self, handle: Handle) {
+        let shared = self.shared(handle);
+        self.remove_cell(handle);
+        if let Some(name) = shared {
+            self.remove_others(name);
+        }
+    }
+
+    fn remove_others(&mut self, name: (KeyHash, Identity)) {
+        loop {
+            let handles = self.handles_of(name);
+            let mut foreign = handles.into_iter().filter(|handle| {
+                let cell = self.cell(*handle);
+                cell.is_some_and(|cell| cell::role(cell) == Role::Foreign)
+            });
+            let Some(handle) = foreign.next() else { return };
+            self.remove_cell(handle);
+        }
     }
 
     fn scan(&self, now: Nanos) -> Scan {
         let mut scan = Scan::default();
         let at = self.moment(now);
         for (handle, cell) in self.cells() {
-            let standing = cell::standing(cell, at);
+            let Some(standing) = self.standing_of(cell, at) else {
+                continue;
+            };
             match standing {
                 Standing::Empty => scan.empty.push(handle),
+                Standing::Below { .. } if cell::role(cell) == Role::Void => {
+                    scan.empty.push(handle);
+                }
                 Standing::Below { .. } => scan.below.extend(candidate_of(handle, standing)),
                 Standing::AtLimit { recovers_after } => {
                     let recovers_at = now.saturating_add(recovers_after);
@@ -268,7 +324,7 @@ impl Shard {
     }
 
     /// Removes cells, the highest handles first: a removal moves only cells above it.
-    fn remove_cells(&mut self, mut handles: Vec<Handle>) {
+    pub(super) fn remove_cells(&mut self, mut handles: Vec<Handle>) {
         handles.sort_unstable_by(|a, b| b.cmp(a));
         for handle in handles {
             self.remove_cell(handle);

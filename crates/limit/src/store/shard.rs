@@ -1,16 +1,23 @@
 //! One shard: a table of handles and the arenas that they lead to. It is only reached under its lock.
 //!
-//! Finds, adds and removes cells; what they say is in `decide`. Knows nothing of other shards or of locks. Invariants: every cell in
-//! use has one handle in the table and every handle leads to a cell in use; what is allocated stays
-//! within the budget (`INV-BUDGET`), save for a table while it moves.
+//! Finds, adds and removes cells; what they say is in `decide`, what goes to other stores in `export`. Knows
+//! nothing of other shards or of locks. Invariants: every cell in use has one handle in the table and every
+//! handle leads to a cell in use; what is allocated stays within the budget (`INV-BUDGET`), save for a table
+//! while it moves; a total that comes back has a version above all that this writer ever had in the shard.
+
+mod room;
+
+use std::sync::Arc;
 
 use smallvec::SmallVec;
 
 use super::{
+    SLOTS_PER_SHARD,
     arena::Arena,
-    cell::{self, Identity},
+    cell::{self, Identity, Role, Urge},
     handle::Handle,
     index::Index,
+    outbox::{Outbox, Signals},
     pressure::Losses,
     standoff::Standoff,
 };
@@ -28,6 +35,36 @@ pub(super) struct Shard {
     budget: usize,
     /// Unix time of the clock's origin.
     unix_origin: Nanos,
+    /// The slots that are open, one bit each.
+    pub(super) open: u64,
+    pub(super) outbox: Outbox,
+    /// The first writer of each slot.
+    writer: u64,
+    /// How often each slot was forgotten; none if none ever was.
+    epochs: Option<Box<[u32; SLOTS_PER_SHARD]>>,
+    /// At least the highest version of a total that is gone.
+    highest_gone: u64,
+    pub(super) tally: Tally,
+}
+
+/// Cells that are no totals, and what became of series for which there was no place.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Tally {
+    pub(super) foreign: usize,
+    pub(super) voids: usize,
+    pub(super) absorbed: u64,
+    pub(super) refused: u64,
+}
+
+/// What is held of a counter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Found {
+    /// A total.
+    Total(Handle),
+    /// Only what others counted.
+    Others,
+    /// Nothing that counts.
+    Nothing,
 }
 
 impl Shard {
@@ -40,6 +77,21 @@ impl Shard {
             standoff: None,
             budget,
             unix_origin,
+            open: u64::MAX,
+            outbox: Outbox::default(),
+            writer: 1,
+            epochs: None,
+            highest_gone: 0,
+            tally: Tally::default(),
+        }
+    }
+
+    /// That shard as one of a store.
+    pub(super) fn in_store(self, signals: Arc<Signals>, number: usize, writer: u64) -> Self {
+        Self {
+            outbox: Outbox::new(signals, number),
+            writer,
+            ..self
         }
     }
 
@@ -58,6 +110,12 @@ impl Shard {
                 self.standoff
                     .as_ref()
                     .map_or(0, |standoff| standoff.bytes()),
+            )
+            .saturating_add(self.outbox.bytes())
+            .saturating_add(
+                self.epochs
+                    .as_ref()
+                    .map_or(0, |epochs| size_of_val(&**epochs)),
             )
             .saturating_add(size_of::<Self>())
     }
@@ -80,7 +138,7 @@ impl Shard {
         removed
     }
 
-    /// Removes one counter of a key.
+    /// Removes the total of a counter.
     pub(super) fn remove_one(&mut self, key: KeyHash, identity: Identity) {
         if let Some(handle) = self.handle(key, identity) {
             self.remove_cell(handle);
@@ -92,6 +150,60 @@ impl Shard {
         self.index = Index::default();
         self.arenas = SmallVec::new();
         self.standoff = None;
+        self.outbox.clear();
+        self.tally = Tally::default();
+        // What was counted until now may have been sent.
+        self.writer = self.writer.wrapping_add(1);
+    }
+
+    /// Who writes what this store counts for a key now.
+    pub(super) fn writer_of(&self, key: KeyHash) -> u64 {
+        let at = key.slot().index() % SLOTS_PER_SHARD;
+        let epochs = self.epochs.as_ref();
+        let epoch = epochs.and_then(|epochs| epochs.get(at)).copied();
+        self.writer.wrapping_add(u64::from(epoch.unwrap_or(0)))
+    }
+
+    /// What is counted in these slots from now on is of another writer.
+    pub(super) fn raise_epochs(&mut self, slots: u64) {
+        if slots == 0 {
+            return;
+        }
+        let epochs = self
+            .epochs
+            .get_or_insert_with(|| Box::new([0; SLOTS_PER_SHARD]));
+        for (at, epoch) in epochs.iter_mut().enumerate() {
+            if is_in(slots, at) {
+                *epoch = epoch.wrapping_add(1);
+            }
+        }
+    }
+
+    /// Notes that a version was given.
+    pub(super) fn note_version(&mut self, version: u64) {
+        self.highest_gone = self.highest_gone.max(version);
+    }
+
+    /// Notes when a counter is to be sent.
+    #[inline]
+    pub(super) fn note_urge(&mut self, now: Nanos, key: KeyHash, urge: Urge) {
+        if urge != Urge::None {
+            self.note_unsent(now, key, urge);
+        }
+    }
+
+    fn note_unsent(&mut self, now: Nanos, key: KeyHash, urge: Urge) {
+        let affordable = if self.outbox.has_room() {
+            0
+        } else {
+            self.budget.saturating_sub(self.bytes())
+        };
+        let bounds = (self.index.len(), affordable);
+        match urge {
+            Urge::None => {}
+            Urge::Due => self.outbox.push_due(now, key.low(), bounds),
+            Urge::Urgent => self.outbox.push_urgent(key.low(), bounds),
+        }
     }
 
     /// Every cell in use and its handle, the highest index of each arena first, so that a removal
@@ -109,6 +221,11 @@ impl Shard {
             return;
         };
         let hash = cell::low_of(cell);
+        match cell::role(cell) {
+            Role::Total => self.highest_gone = self.highest_gone.max(cell::version(cell)),
+            Role::Foreign => self.tally.foreign = self.tally.foreign.saturating_sub(1),
+            Role::Void => self.tally.voids = self.tally.voids.saturating_sub(1),
+        }
         let arenas = &self.arenas;
         self.index
             .remove(hash, handle, |known| hash_of(arenas, known));
@@ -128,19 +245,52 @@ impl Shard {
         self.arenas.iter_mut().for_each(Arena::trim);
         let arenas = &self.arenas;
         self.index.trim(|handle| hash_of(arenas, handle));
+        self.outbox.trim();
     }
 
-    /// Adds a cell that is not there yet, with so many words of its own, all zero: what is known of it is
+    /// Adds a total that is not there yet, with so many words of its own, all zero: what is known of it is
     /// what it notes of the rule and its last charge.
     pub(super) fn insert(
         &mut self,
         now: Nanos,
         (key, identity): (KeyHash, Identity),
-        (capacity, latest): (u64, Nanos),
+        noted: (u64, Nanos),
         own_words: usize,
     ) -> &mut [u64] {
         let words = cell::length(own_words);
         self.make_room(now, words);
+        let microseconds = now.as_nanos() / NANOS_PER_MICROSECOND;
+        let version = self.highest_gone.saturating_add(1).max(microseconds);
+        let version = version.min(cell::MOST_VERSION);
+        self.add(key, words, |cell| {
+            cell::start(cell, (key, identity), noted, version)
+        })
+    }
+
+    /// Adds another cell of a key, with so many words of its own.
+    pub(super) fn insert_other(
+        &mut self,
+        now: Nanos,
+        key: KeyHash,
+        own_words: usize,
+        start: impl FnOnce(&mut [u64]),
+    ) {
+        let words = cell::length(own_words);
+        self.make_room(now, words);
+        let mut added = Role::Total;
+        self.add(key, words, |cell| {
+            start(cell);
+            added = cell::role(cell);
+        });
+        match added {
+            Role::Total => {}
+            Role::Foreign => self.tally.foreign = self.tally.foreign.saturating_add(1),
+            Role::Void => self.tally.voids = self.tally.voids.saturating_add(1),
+        }
+    }
+
+    /// Adds a cell of that length, for which there is room.
+    fn add(&mut self, key: KeyHash, words: usize, start: impl FnOnce(&mut [u64])) -> &mut [u64] {
         let at = self
             .arenas
             .iter()
@@ -156,7 +306,7 @@ impl Shard {
         };
         let index = arena.push(affordable);
         if let Some(cell) = arena.cell_mut(index) {
-            cell::start(cell, key, identity, (capacity, latest));
+            start(cell);
         }
         let arenas = &self.arenas;
         let handle = Handle::new(at, index);
@@ -168,89 +318,27 @@ impl Shard {
             .unwrap_or_default()
     }
 
-    /// Evicts until one more cell of that many words fits.
-    fn make_room(&mut self, now: Nanos, words: usize) {
-        while self.bytes_with_one_more(words) > self.budget && self.index.len() > 0 {
-            let before = self.index.len();
-            self.evict(now);
-            debug_assert!(self.index.len() < before, "an eviction frees a cell");
-            if self.index.len() == 0 {
-                self.standoff = None;
-            }
-            if self.bytes_with_one_more(words) > self.budget {
-                self.trim();
-            }
-        }
-    }
-
-    /// Evicts counters below their limit until one more cell of that many words fits; false if it does not.
-    pub(super) fn make_spare_room(&mut self, now: Nanos, words: usize) -> bool {
-        while self.bytes_with_one_more(words) > self.budget {
-            if !self.evict_spare(now) {
-                self.trim();
-                return self.bytes_with_one_more(words) <= self.budget;
-            }
-            if self.bytes_with_one_more(words) > self.budget {
-                self.trim();
-            }
-        }
-        true
-    }
-
-    fn bytes_with_one_more(&self, words: usize) -> usize {
-        let arena = self
-            .arenas
-            .iter()
-            .find(|arena| arena.cell_length() == words);
-        let cells = arena.map_or_else(|| self.bytes_for_an_arena(words), Arena::bytes_for_one_more);
-        let index = self.index.bytes_for_one_more();
-        self.bytes().saturating_add(index).saturating_add(cells)
-    }
-
-    /// What an arena that is not there yet takes: its first cell, and the list if that has to double.
-    fn bytes_for_an_arena(&self, words: usize) -> usize {
-        let cell = Arena::new(words).bytes_for_one_more();
-        cell.saturating_add(self.bytes_for_list())
-    }
-
-    fn list_bytes(&self) -> usize {
-        if self.arenas.spilled() {
-            self.arenas.capacity().saturating_mul(size_of::<Arena>())
-        } else {
-            0
-        }
-    }
-
-    /// What one more arena adds to their list, which then doubles if it is full.
-    fn bytes_for_list(&self) -> usize {
-        if self.arenas.len() < self.arenas.capacity() {
-            return 0;
-        }
-        let doubled = self.arenas.capacity().saturating_mul(2);
-        let doubled = doubled.saturating_mul(size_of::<Arena>());
-        doubled.saturating_sub(self.list_bytes())
-    }
-
-    /// Whether a cell with so many words of its own would fit if it were alone.
-    pub(super) fn could_hold(&self, own_words: usize) -> bool {
-        // Arenas that are empty stay in their list.
-        let alone = Index::default().bytes_for_one_more();
-        let cell = Arena::new(cell::length(own_words)).bytes_for_one_more();
-        let list = self.list_bytes().saturating_add(self.bytes_for_list());
-        let bytes = [cell, alone, list, size_of::<Self>()];
-        bytes.into_iter().fold(0, usize::saturating_add) <= self.budget
-    }
-
-    /// The cell of a key.
+    /// The total of a counter.
     #[inline]
     pub(super) fn find(&self, key: KeyHash, identity: Identity) -> Option<&[u64]> {
         cell_of(&self.arenas, self.handle(key, identity)?)
     }
 
-    /// The cell of a key, to write.
+    /// The total of a counter, to write.
     #[inline]
     pub(super) fn find_mut(&mut self, key: KeyHash, identity: Identity) -> Option<&mut [u64]> {
-        let handle = self.handle(key, identity)?;
+        self.cell_mut(self.handle(key, identity)?)
+    }
+
+    /// The cell of a handle.
+    #[inline]
+    pub(super) fn cell(&self, handle: Handle) -> Option<&[u64]> {
+        cell_of(&self.arenas, handle)
+    }
+
+    /// The cell of a handle, to write.
+    #[inline]
+    pub(super) fn cell_mut(&mut self, handle: Handle) -> Option<&mut [u64]> {
         let arena = self.arenas.get_mut(handle.arena())?;
         arena.cell_mut(handle.index())
     }
@@ -261,6 +349,50 @@ impl Shard {
         self.index.find(key.low(), |handle| {
             cell_of(arenas, handle).is_some_and(|cell| cell::is(cell, key, identity))
         })
+    }
+
+    /// What is held of a counter, in one look.
+    #[inline]
+    pub(super) fn look_up(&self, key: KeyHash, identity: Identity) -> Found {
+        let arenas = &self.arenas;
+        let mut other = Found::Nothing;
+        let total = self.index.find(key.low(), |handle| {
+            let Some(cell) = cell_of(arenas, handle) else {
+                return false;
+            };
+            if cell::is(cell, key, identity) {
+                return true;
+            }
+            if cell::is_of(cell, key, identity) && cell::role(cell) == Role::Foreign {
+                other = Found::Others;
+            }
+            false
+        });
+        total.map_or(other, Found::Total)
+    }
+
+    /// Looks at all cells of a counter, whatever their role.
+    pub(super) fn each_cell_of_counter(
+        &self,
+        (key, identity): (KeyHash, Identity),
+        mut look: impl FnMut(Handle, &[u64]),
+    ) {
+        self.each_cell_of(key, |handle, cell| {
+            if cell::is_of(cell, key, identity) {
+                look(handle, cell);
+            }
+        });
+    }
+
+    /// Looks at all cells of keys of that low half.
+    pub(super) fn each_cell_of_low(&self, low: u64, mut look: impl FnMut(Handle, &[u64])) {
+        let arenas = &self.arenas;
+        self.index.find(low, |handle| {
+            if let Some(cell) = cell_of(arenas, handle).filter(|cell| cell::low_of(cell) == low) {
+                look(handle, cell);
+            }
+            false
+        });
     }
 
     /// Looks at all cells of a key.
@@ -291,6 +423,15 @@ fn cell_of(arenas: &[Arena], handle: Handle) -> Option<&[u64]> {
 fn hash_of(arenas: &[Arena], handle: Handle) -> u64 {
     cell_of(arenas, handle).map_or(0, cell::low_of)
 }
+
+/// Whether the slot of that number within the shard is one of those.
+fn is_in(slots: u64, at: usize) -> bool {
+    let bit = u32::try_from(at).unwrap_or(u32::MAX);
+    slots & 1_u64.unbounded_shl(bit) != 0
+}
+
+/// What versions count in.
+const NANOS_PER_MICROSECOND: u64 = 1000;
 
 #[cfg(test)]
 mod tests;

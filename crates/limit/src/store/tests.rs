@@ -10,6 +10,7 @@ mod calendars;
 mod concurrency;
 mod flood;
 mod model;
+mod replica;
 mod shares;
 mod slow;
 mod tiers;

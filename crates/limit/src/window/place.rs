@@ -48,6 +48,11 @@ impl Place {
         }
     }
 
+    /// The width of a slice.
+    pub(super) const fn width(self) -> u64 {
+        self.width.get()
+    }
+
     /// Clears the slices passed since the last charge and adds to that of now.
     pub(super) fn charge(self, counters: &mut [u64], latest: &mut Nanos, units: u64) -> Self {
         let length = counters.len();
@@ -61,7 +66,8 @@ impl Place {
             }
         }
         if let Some(counter) = counters.get_mut(index_of(self.slice, length)) {
-            *counter = counter.saturating_add(units);
+            let sum = counter.cast_signed().saturating_add_unsigned(units);
+            *counter = sum.cast_unsigned();
         }
         *latest = Nanos::new(self.now);
         Self {
@@ -146,6 +152,15 @@ fn scale(value: u64, numerator: u64, denominator: NonZeroU64, rounding: Rounding
         Rounding::Down => product.checked_div(denominator).unwrap_or(u128::MAX),
     };
     u64::try_from(scaled).unwrap_or(u64::MAX)
+}
+
+/// What a counter counts for: a negative one, of which more was taken back than is known of, for nothing.
+pub(super) const fn units_of(counter: u64) -> u64 {
+    if counter.cast_signed() < 0 {
+        0
+    } else {
+        counter
+    }
 }
 
 /// The place of a slice among so many counters.

@@ -109,6 +109,8 @@ impl Stream {
                 )
             }
             Request::Hello(_) => Err(Problem::Malformed("a second hello".to_owned())),
+            Request::Follow => Err(Problem::Malformed("not behind checks".to_owned())),
+            Request::Switches(_) => put(out, id, &Reply::Done),
         }
     }
 
@@ -131,7 +133,8 @@ impl Stream {
         let mut decided = self.boot.decided.lock();
         if let Some(verdicts) = decided.verdicts(id) {
             counters.repeated.raise();
-            return frame::put(out, id, |body| put_verdicts(body, verdicts)).map_err(malformed);
+            return frame::put(out, id, |body| put_verdicts(body, None, verdicts))
+                .map_err(malformed);
         }
         if batch.is_late {
             counters.too_late.raise();
@@ -146,7 +149,7 @@ impl Stream {
         store.decide_all(batch.now, &self.asks, head.mode, &mut self.verdicts);
         counters.decided_for_peers.raise();
         decided.record(batch.now, id, &self.verdicts);
-        frame::put(out, id, |body| put_verdicts(body, &self.verdicts)).map_err(malformed)
+        frame::put(out, id, |body| put_verdicts(body, None, &self.verdicts)).map_err(malformed)
     }
 
     fn amend(&self, batch: Batch<'_>, amend: &Amend) -> Result<Reply, Problem> {

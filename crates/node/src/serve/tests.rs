@@ -11,7 +11,7 @@ use tollgate_limit::{
 };
 use tollgate_wire::{
     frame::{self, HEADER_LENGTH, MAX_PEER_FRAME, split},
-    peer::{CheckHead, Hello, PeerAsk, Reply, Request, put_check, put_request, read_reply},
+    peer::{CheckHead, Hello, PeerAsk, Reply, Request, Way, put_check, put_request, read_reply},
 };
 
 use crate::{
@@ -97,6 +97,7 @@ fn check(asks: u8, shape: u16, given: usize) -> Vec<u8> {
         budget_micros: 1000,
         mode: Mode::Consume,
         asks,
+        way: Way::Owner,
     };
     let ask = PeerAsk::new(shape, KeyHash::from_halves(1, 2), Cost::ONE);
     let mut bytes = Vec::new();

@@ -146,7 +146,8 @@ impl<'a> Window<'a> {
         }
         // Without a start all is inside: an amendment at the origin's instant too.
         let from = self.from.unwrap_or(Nanos::ZERO);
-        let admitted = admitted.saturating_sub(self.key.given_back(from, self.to));
+        let admitted =
+            admitted.saturating_sub(self.key.given_back(&self.admissions, from, self.to));
         let allowance = Allowance::of(self.key, &self.admissions, self.to, most);
         if admitted > most.saturating_add(allowance.sum()) {
             broken.push(Violation::TooMany {

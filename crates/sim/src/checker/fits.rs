@@ -64,8 +64,11 @@ fn most_used(key: &OfKey<'_>, refused: &Answer) -> Option<u64> {
     let from = refused.earliest().as_nanos().checked_sub(back.as_nanos());
     let charged = charged_before(key, refused);
     let inside = charged.filter(|it| from.is_none_or(|from| it.latest().as_nanos() >= from));
-    let used = inside.fold(0_u64, |sum, it| sum.saturating_add(it.cost));
-    Some(used.saturating_sub(surely_back(key, refused, from.unwrap_or(0))))
+    let inside: Vec<_> = inside.collect();
+    let used = inside
+        .iter()
+        .fold(0_u64, |sum, it| sum.saturating_add(it.cost));
+    Some(used.saturating_sub(surely_back(key, refused, &inside)))
 }
 
 /// What may have been charged when a check was refused. A charge that was given back may still have stood.
@@ -92,7 +95,7 @@ fn charged_before<'a>(key: &'a OfKey<'_>, refused: &'a Answer) -> impl Iterator<
 }
 
 /// What was given back of that and is in force.
-fn surely_back(key: &OfKey<'_>, refused: &Answer, from: u64) -> u64 {
+fn surely_back(key: &OfKey<'_>, refused: &Answer, charged: &[&Answer]) -> u64 {
     let mut back = 0_u64;
     for amend in &key.amends {
         let Amended::Refund {
@@ -103,13 +106,8 @@ fn surely_back(key: &OfKey<'_>, refused: &Answer, from: u64) -> u64 {
             continue;
         };
         let in_force = amend.answered.map(|at| at.saturating_add(IN_FORCE));
-        if in_force.is_none_or(|at| at > refused.asked) {
-            continue;
-        }
-        // Counted above only if it was charged in the window.
-        let counted =
-            |answer: &&&Answer| answer.check == check && answer.latest().as_nanos() >= from;
-        if key.admissions.iter().any(|answer| counted(&answer)) {
+        let in_force = in_force.is_some_and(|at| at <= refused.asked);
+        if in_force && charged.iter().any(|answer| answer.check == check) {
             back = back.saturating_add(units);
         }
     }

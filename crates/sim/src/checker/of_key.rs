@@ -60,22 +60,19 @@ impl<'a> OfKey<'a> {
         self.history.faults.is_empty() && !self.history.changes.iter().any(changed)
     }
 
-    /// What is sure to be counted no more, at `to`, of what was admitted after `from`: given back by then.
-    pub(super) fn given_back(&self, from: Nanos, to: Nanos) -> u64 {
+    /// What was given back up to `to` of these admissions of a window, all after `from`.
+    pub(super) fn given_back(&self, of_these: &[&Answer], from: Nanos, to: Nanos) -> u64 {
         let mut sum = 0_u64;
         for amend in &self.amends {
             let Amended::Refund { units, of } = amend.what else {
                 continue;
             };
-            let late = amend.asked > to;
-            let named = of.map(|check| self.admissions.iter().find(|it| it.check == check));
-            let elsewhere = match named {
-                Some(Some(admission)) => admission.latest() <= from,
-                // Of a check that charged nothing nothing goes back.
-                Some(None) => true,
-                None => amend.answered.is_some_and(|at| at <= from),
+            let counts = match of {
+                // Of a check that charged nothing here nothing goes back.
+                Some(check) => of_these.iter().any(|answer| answer.check == check),
+                None => amend.answered.is_none_or(|at| at > from),
             };
-            if !late && !elsewhere {
+            if counts && amend.asked <= to {
                 sum = sum.saturating_add(units);
             }
         }

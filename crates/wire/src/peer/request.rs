@@ -3,16 +3,14 @@
 use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
-use tollgate_limit::{Change, Cost, KeyHash, Mode, Rule};
+use tollgate_limit::{Change, Mode, Rule};
 
+use super::{CheckHead, MAX_ASKS, PeerAsk, Switches, Way};
 use crate::{
     codec::{self, CodecError},
     identity::BootId,
     rule::RawRule,
 };
-
-/// The most limits of one check that one owner is asked for at once.
-pub const MAX_ASKS: usize = 64;
 
 /// The first message of every stream.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,54 +28,6 @@ pub struct Hello {
     /// Which of its ways to this owner, counted from 0 in each boot: with boot and request id it names
     /// a check for ever, and with boot and sequence an amendment.
     pub link: u64,
-}
-
-/// The head of a check; its asks follow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CheckHead {
-    /// What is left of the time in which an answer is of use, in microseconds.
-    pub budget_micros: u32,
-    /// Whether it consumes.
-    pub mode: Mode,
-    /// How many asks follow, 1 to [`MAX_ASKS`].
-    pub asks: u8,
-}
-
-/// One limit of a check, at its owner.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PeerAsk {
-    /// The number of the rule on this stream.
-    pub shape: u16,
-    key_high: u64,
-    key_low: u64,
-    cost: u64,
-}
-
-impl PeerAsk {
-    /// Asks for a key by the rule of this number.
-    #[must_use]
-    pub const fn new(shape: u16, key: KeyHash, cost: Cost) -> Self {
-        Self {
-            shape,
-            key_high: key.high(),
-            key_low: key.low(),
-            cost: cost.units(),
-        }
-    }
-
-    /// The key.
-    #[must_use]
-    pub const fn key(&self) -> KeyHash {
-        KeyHash::from_halves(self.key_high, self.key_low)
-    }
-
-    /// The cost.
-    ///
-    /// # Errors
-    /// [`CodecError::Malformed`] if it is out of range.
-    pub fn cost(&self) -> Result<Cost, CodecError> {
-        Cost::new(self.cost).map_err(|_error| CodecError::Malformed)
-    }
 }
 
 /// Changes a counter, once, whatever is lost and sent again.
@@ -161,6 +111,10 @@ pub enum Request {
     Read(PeerAsk),
     /// Asks for a sign of life.
     Ping,
+    /// From here on the stream is a replica stream: see [`replica`](crate::replica). Never answered.
+    Follow,
+    /// How the caller's switches stand, when it has connected and whenever they change.
+    Switches(Switches),
 }
 
 /// The bytes of a [`Request`]; grows at the end only.
@@ -180,6 +134,23 @@ enum RawRequest<'a> {
     Amend(RawAmend),
     Read(PeerAsk),
     Ping,
+    StandbyCheck {
+        budget_micros: u32,
+        peek: bool,
+        asks: u8,
+        link: u64,
+        number: u64,
+    },
+    RelayedCheck {
+        budget_micros: u32,
+        peek: bool,
+        asks: u8,
+        boot: BootId,
+        link: u64,
+        number: u64,
+    },
+    Follow,
+    Switches(Cow<'a, Switches>),
 }
 
 /// Appends a request to a body. A check needs [`put_check`].
@@ -198,6 +169,8 @@ pub fn put_request(body: &mut Vec<u8>, request: &Request) -> Result<(), CodecErr
         Request::Amend(amend) => RawRequest::Amend(amend.into()),
         Request::Read(ask) => RawRequest::Read(*ask),
         Request::Ping => RawRequest::Ping,
+        Request::Follow => RawRequest::Follow,
+        Request::Switches(switches) => RawRequest::Switches(Cow::Borrowed(switches)),
     };
     codec::put(body, &raw)
 }
@@ -217,11 +190,34 @@ pub fn put_check(
 }
 
 const fn raw_check(head: &CheckHead) -> RawRequest<'static> {
-    let peek = matches!(head.mode, Mode::Peek);
-    RawRequest::Check {
-        budget_micros: head.budget_micros,
-        peek,
-        asks: head.asks,
+    let CheckHead {
+        budget_micros,
+        mode,
+        asks,
+        way,
+    } = *head;
+    let peek = matches!(mode, Mode::Peek);
+    match way {
+        Way::Owner => RawRequest::Check {
+            budget_micros,
+            peek,
+            asks,
+        },
+        Way::Standby { link, number } => RawRequest::StandbyCheck {
+            budget_micros,
+            peek,
+            asks,
+            link,
+            number,
+        },
+        Way::Relayed { boot, link, number } => RawRequest::RelayedCheck {
+            budget_micros,
+            peek,
+            asks,
+            boot,
+            link,
+            number,
+        },
     }
 }
 
@@ -241,23 +237,49 @@ pub fn read_request(body: &mut &[u8]) -> Result<Request, CodecError> {
             budget_micros,
             peek,
             asks,
+        } => return check_head((budget_micros, peek, asks), Way::Owner),
+        RawRequest::StandbyCheck {
+            budget_micros,
+            peek,
+            asks,
+            link,
+            number,
+        } => return check_head((budget_micros, peek, asks), Way::Standby { link, number }),
+        RawRequest::RelayedCheck {
+            budget_micros,
+            peek,
+            asks,
+            boot,
+            link,
+            number,
         } => {
-            if asks == 0 || usize::from(asks) > MAX_ASKS {
-                return Err(CodecError::Malformed);
-            }
-            let mode = if peek { Mode::Peek } else { Mode::Consume };
-            return Ok(Request::Check(CheckHead {
-                budget_micros,
-                mode,
-                asks,
-            }));
+            let way = Way::Relayed { boot, link, number };
+            return check_head((budget_micros, peek, asks), way);
         }
         RawRequest::Amend(amend) => Request::Amend(amend.into()),
         RawRequest::Read(ask) => Request::Read(ask),
         RawRequest::Ping => Request::Ping,
+        RawRequest::Follow => Request::Follow,
+        RawRequest::Switches(switches) => Request::Switches(switches.into_owned()),
     };
     codec::end(body)?;
     Ok(request)
+}
+
+#[inline]
+fn check_head(
+    (budget_micros, peek, asks): (u32, bool, u8),
+    way: Way,
+) -> Result<Request, CodecError> {
+    if asks == 0 || usize::from(asks) > MAX_ASKS {
+        return Err(CodecError::Malformed);
+    }
+    Ok(Request::Check(CheckHead {
+        budget_micros,
+        mode: if peek { Mode::Peek } else { Mode::Consume },
+        asks,
+        way,
+    }))
 }
 
 /// Takes the next ask of a check off its body, which must be empty after the last.

@@ -2,21 +2,24 @@
 //! that needs a new version byte, not new bytes here.
 
 mod clients;
+mod replica;
 
 use tollgate_limit::{
-    Algorithm, Alignment, CalendarUnit, FixedWindow, Mode, Outcome, Reason, Rule, Verdict, Zone,
+    Algorithm, Alignment, CalendarUnit, DecidedBy, FixedWindow, Mode, Outcome, Reason, Rule,
+    Verdict, Zone,
 };
 use tollgate_wire::{
     decode_gossip, encode_gossip, frame,
     identity::{BootId, Identity, Phase},
     peer::{
-        CheckHead, Hello, Reply, Request, Verdicts, put_check, put_reply, put_request,
+        CheckHead, Hello, Reply, Request, Said, Verdicts, Way, put_check, put_reply, put_request,
         put_verdicts, read_ask, read_reply, read_request, read_verdict,
     },
 };
 
 use crate::samples::{
-    CHANGES, algorithms, allowed, amend, ask, hex, identity, refused, rule_on_all_terms, unhex,
+    CHANGES, algorithms, allowed, amend, ask, hex, identity, refused, rule_on_all_terms, said,
+    switches, unhex,
 };
 
 const ASK: &str = "03 fd0807060504030201 fd1817161514131211 07";
@@ -75,6 +78,11 @@ fn peer_requests() {
     );
     request(&Request::Read(ask()), &format!("04 {ASK}"));
     request(&Request::Ping, "05");
+    request(&Request::Follow, "08");
+    request(
+        &Request::Switches(switches()),
+        "09 fb2c01 02 6e31 01 00 00 00",
+    );
 }
 
 #[track_caller]
@@ -145,11 +153,31 @@ fn a_check_between_peers() {
         budget_micros: 20_000,
         mode: Mode::Peek,
         asks: 2,
+        way: Way::Owner,
     };
-    let golden = format!("02 fb204e 01 02 {ASK} {ASK}");
+    check(head, &format!("02 fb204e 01 02 {ASK} {ASK}"));
+    let (link, number) = (3, 300);
+    let standby = CheckHead {
+        way: Way::Standby { link, number },
+        ..head
+    };
+    check(standby, &format!("06 fb204e 01 02 03 fb2c01 {ASK} {ASK}"));
+    let boot = BootId(250);
+    let relayed = CheckHead {
+        way: Way::Relayed { boot, link, number },
+        ..head
+    };
+    check(
+        relayed,
+        &format!("07 fb204e 01 02 fa 03 fb2c01 {ASK} {ASK}"),
+    );
+}
+
+#[track_caller]
+fn check(head: CheckHead, golden: &str) {
     let mut body = Vec::new();
     put_check(&mut body, &head, [ask(), ask()]).unwrap();
-    assert_eq!(hex(&body), hex(&unhex(&golden)));
+    assert_eq!(hex(&body), hex(&unhex(golden)));
     let body = &mut &*body;
     assert_eq!(read_request(body), Ok(Request::Check(head)));
     assert_eq!(read_ask(body), Ok(ask()));
@@ -177,12 +205,30 @@ fn peer_replies() {
 
 #[test]
 fn verdicts_between_peers() {
-    let golden = format!("00 02 {ALLOWED} {REFUSED}");
+    verdicts(None, &format!("00 02 {ALLOWED} {REFUSED}"));
+    verdicts(
+        Some(said()),
+        &format!("07 02 02 6e31 fbbbaa 01 01 {ALLOWED} {REFUSED}"),
+    );
+    let owner = Said {
+        by: DecidedBy::Owner,
+        degraded: false,
+        ..said()
+    };
+    verdicts(
+        Some(owner),
+        &format!("07 02 02 6e31 fbbbaa 00 00 {ALLOWED} {REFUSED}"),
+    );
+}
+
+#[track_caller]
+fn verdicts(said: Option<Said>, golden: &str) {
     let mut body = Vec::new();
-    put_verdicts(&mut body, &[allowed(), refused()]).unwrap();
-    assert_eq!(hex(&body), hex(&unhex(&golden)));
+    put_verdicts(&mut body, said.as_ref(), &[allowed(), refused()]).unwrap();
+    assert_eq!(hex(&body), hex(&unhex(golden)));
     let body = &mut &*body;
-    assert_eq!(read_reply(body), Ok(Reply::Verdicts(Verdicts { count: 2 })));
+    let head = Verdicts { count: 2, said };
+    assert_eq!(read_reply(body), Ok(Reply::Verdicts(head)));
     assert_eq!(read_verdict(body), Ok(allowed()));
     assert_eq!(read_verdict(body), Ok(refused()));
     assert!(body.is_empty());

@@ -1,31 +1,36 @@
 //! Broken bytes: no panic, a clear error, and no memory for what is only claimed.
 
 mod bounds;
+mod replica;
 
 use allocation_counter::measure;
 use proptest::{collection::vec, prelude::*};
-use tollgate_limit::{HashKey, MAX_ATTRIBUTES, Rule};
+use tollgate_limit::{HashKey, MAX_ATTRIBUTES, Mode, Rule};
 use tollgate_wire::{
     CodecError,
     client::{Pairs, Subject, put_check, put_decision, put_fault, read_answer, read_check},
     decode_gossip, encode_gossip,
     frame::{self, FrameError, MAX_CLIENT_FRAME},
-    identity::Identity,
+    identity::{BootId, Identity},
     peer::{
-        CheckHead, PeerAsk, Reply, Request, put_reply, put_request, put_verdicts, read_ask,
-        read_reply, read_request, read_verdict,
+        CheckHead, PeerAsk, Reply, Request, Way, put_check as put_check_of_peers, put_reply,
+        put_request, put_verdicts, read_ask, read_reply, read_request, read_verdict,
     },
     receipt,
+    replica::{put_delivery, put_order, read_delivery, read_order},
 };
 
 use crate::samples::{
-    CHANGES, algorithms, allowed, amend, ask, decision, fault, identity, inline_calendar_check,
-    inline_check, policy_check, refused, rule_on_all_terms, unhex,
+    CHANGES, algorithms, allowed, amend, ask, decision, deliveries, fault, identity,
+    inline_calendar_check, inline_check, orders, policy_check, refused, rule_on_all_terms, said,
+    switches, unhex,
 };
 
 /// Memory that a reader may take for each byte that it was given, and in any case.
 const BYTES_PER_BYTE: u64 = 64;
 const BYTES_ANYWAY: u64 = 1024;
+/// A set of slots takes as much whatever is in it.
+const SLOT_SET: u64 = 8192;
 
 const KEY: HashKey = HashKey::new([7; 16]);
 
@@ -60,7 +65,10 @@ fn bodies() -> Vec<Vec<u8>> {
         CHANGES.map(|change| body(&|out| put_request(out, &Request::Amend(amend(change)))));
     let rest = vec![
         body(&|out| put_request(out, &Request::Read(ask()))),
-        body(&|out| put_verdicts(out, &[allowed(), refused()])),
+        body(&|out| put_request(out, &Request::Switches(switches()))),
+        body(&|out| put_check_of_peers(out, &relayed(), [ask()])),
+        body(&|out| put_verdicts(out, None, &[allowed(), refused()])),
+        body(&|out| put_verdicts(out, Some(&said()), &[allowed(), refused()])),
         body(&|out| put_reply(out, &Reply::Counter(Some(refused())))),
         body(&|out| put_reply(out, &Reply::Fault("no".to_owned()))),
         body(&|out| put_check(out, &policy_check())),
@@ -70,7 +78,26 @@ fn bodies() -> Vec<Vec<u8>> {
         body(&|out| put_fault(out, &fault())),
         body(&|out| encode_gossip(&identity(), out)),
     ];
-    shapes.chain(amends).chain(rest).collect()
+    let orders = orders();
+    let orders = orders
+        .iter()
+        .map(|order| body(&|out| put_order(out, order)));
+    let deliveries = deliveries();
+    let deliveries = deliveries
+        .iter()
+        .map(|delivery| body(&|out| put_delivery(out, delivery)));
+    let told = orders.chain(deliveries);
+    shapes.chain(amends).chain(rest).chain(told).collect()
+}
+
+fn relayed() -> CheckHead {
+    let (boot, link, number) = (BootId(250), 3, 300);
+    CheckHead {
+        budget_micros: 20_000,
+        mode: Mode::Consume,
+        asks: 1,
+        way: Way::Relayed { boot, link, number },
+    }
 }
 
 #[track_caller]
@@ -80,6 +107,12 @@ fn assert_bounded(bytes: &[u8]) {
     });
     let given = u64::try_from(bytes.len()).unwrap();
     let most = given * BYTES_PER_BYTE + BYTES_ANYWAY;
+    assert!(memory.bytes_max <= most, "{memory:?} for {given} bytes");
+    let memory = measure(|| {
+        let _read = read_order(bytes).is_ok();
+        let _read = read_delivery(bytes).is_ok();
+    });
+    let most = most + SLOT_SET;
     assert!(memory.bytes_max <= most, "{memory:?} for {given} bytes");
 }
 
@@ -93,7 +126,7 @@ proptest! {
 
     /// The first byte names the message: small ones reach further into the readers.
     #[test]
-    fn random_bodies_do_no_harm(message in 0_u8..8, rest in vec(any::<u8>(), 0..200)) {
+    fn random_bodies_do_no_harm(message in 0_u8..10, rest in vec(any::<u8>(), 0..200)) {
         assert_bounded(&[&[message], &*rest].concat());
     }
 
@@ -263,20 +296,21 @@ fn the_check_path_allocates_nothing() {
     let decision = decision();
     let head = CheckHead {
         budget_micros: 20_000,
-        mode: tollgate_limit::Mode::Consume,
+        mode: Mode::Consume,
         asks: 1,
+        way: Way::Owner,
     };
     let mut out = Vec::with_capacity(4096);
     let memory = measure(|| {
         put_check(&mut out, &check).unwrap();
         assert!(read_check(&out).is_ok());
         out.clear();
-        tollgate_wire::peer::put_check(&mut out, &head, [ask()]).unwrap();
+        put_check_of_peers(&mut out, &head, [ask()]).unwrap();
         let mut body = &*out;
         assert!(read_request(&mut body).is_ok());
         assert!(read_ask(&mut body).is_ok());
         out.clear();
-        put_verdicts(&mut out, &[allowed()]).unwrap();
+        put_verdicts(&mut out, None, &[allowed()]).unwrap();
         let mut body = &*out;
         assert!(read_reply(&mut body).is_ok());
         assert!(read_verdict(&mut body).is_ok());

@@ -1,5 +1,6 @@
 //! What is written is what is read, for any value in its bounds.
 
+mod replica;
 mod rules;
 
 use std::{
@@ -9,8 +10,8 @@ use std::{
 
 use proptest::{collection::vec, option, prelude::*};
 use tollgate_limit::{
-    AlgorithmSpec, Change, Cost, DEFAULT_SLICES, Fallback, HashKey, KeyHash, MAX_UNITS, Mode,
-    Nanos, NodeId, Outcome, Reason, Receipt, Verdict,
+    AlgorithmSpec, Change, Cost, DEFAULT_SLICES, DecidedBy, Fallback, HashKey, KeyHash, MAX_UNITS,
+    Mode, Nanos, NodeId, Outcome, Reason, Receipt, Verdict,
 };
 use tollgate_wire::{
     client::{
@@ -20,8 +21,8 @@ use tollgate_wire::{
     decode_gossip, encode_gossip, frame,
     identity::{BootId, Identity, MAX_TAIL, Phase},
     peer::{
-        Amend, CheckHead, Hello, PeerAsk, Reply, Request, put_check, put_reply, put_request,
-        put_verdicts, read_ask, read_reply, read_request, read_verdict,
+        Amend, CheckHead, Hello, PeerAsk, Register, Reply, Request, Said, Switches, Way, put_check,
+        put_reply, put_request, put_verdicts, read_ask, read_reply, read_request, read_verdict,
     },
     receipt::{self, Contents},
 };
@@ -100,6 +101,38 @@ fn change() -> impl Strategy<Value = Change> {
     ]
 }
 
+fn way() -> impl Strategy<Value = Way> {
+    prop_oneof![
+        Just(Way::Owner),
+        any::<(u64, u64)>().prop_map(|(link, number)| Way::Standby { link, number }),
+        any::<(u64, u64, u64)>().prop_map(|(boot, link, number)| Way::Relayed {
+            boot: BootId(boot),
+            link,
+            number,
+        }),
+    ]
+}
+
+fn register() -> impl Strategy<Value = Register> {
+    ("[A-Za-z0-9._-]{0,64}", any::<(u64, bool)>()).prop_map(|(node, (counter, on))| Register {
+        counter,
+        node,
+        on,
+    })
+}
+
+fn said() -> impl Strategy<Value = Said> {
+    let by = prop::sample::select(vec![DecidedBy::Owner, DecidedBy::Standby]);
+    ("[A-Za-z0-9._-]{1,64}", any::<(u64, bool)>(), by).prop_map(|(node, (boot, degraded), by)| {
+        Said {
+            node,
+            boot: BootId(boot),
+            by,
+            degraded,
+        }
+    })
+}
+
 fn request() -> impl Strategy<Value = Request> {
     let hello = (".{0,80}", ".{0,80}", any::<(u64, u64, u64)>());
     prop_oneof![
@@ -122,6 +155,9 @@ fn request() -> impl Strategy<Value = Request> {
         }),
         ask().prop_map(Request::Read),
         Just(Request::Ping),
+        Just(Request::Follow),
+        (register(), register())
+            .prop_map(|(kill, shadow)| Request::Switches(Switches { kill, shadow })),
     ]
 }
 
@@ -260,9 +296,12 @@ proptest! {
     }
 
     #[test]
-    fn checks_of_peers(budget_micros: u32, peek: bool, asks in vec(ask(), 1..=64)) {
+    fn checks_of_peers(
+        budget_micros: u32, peek: bool, way in way(), asks in vec(ask(), 1..=64),
+    ) {
         let mode = if peek { Mode::Peek } else { Mode::Consume };
-        let head = CheckHead { budget_micros, mode, asks: asks.len().try_into().unwrap() };
+        let asked = asks.len().try_into().unwrap();
+        let head = CheckHead { budget_micros, mode, asks: asked, way };
         let mut body = Vec::new();
         put_check(&mut body, &head, asks.iter().copied()).unwrap();
         let body = &mut &*body;
@@ -274,12 +313,13 @@ proptest! {
     }
 
     #[test]
-    fn verdicts(sent in vec(verdict(), 0..=64)) {
+    fn verdicts(said in option::of(said()), sent in vec(verdict(), 0..=64)) {
         let mut body = Vec::new();
-        put_verdicts(&mut body, &sent).unwrap();
+        put_verdicts(&mut body, said.as_ref(), &sent).unwrap();
         let body = &mut &*body;
         let Ok(Reply::Verdicts(head)) = read_reply(body) else { panic!("no verdicts") };
         prop_assert_eq!(usize::from(head.count), sent.len());
+        prop_assert_eq!(head.said, said);
         for verdict in sent {
             prop_assert_eq!(read_verdict(body), Ok(verdict));
         }

@@ -3,15 +3,17 @@
 use std::{sync::Arc, time::Duration};
 
 use tollgate_limit::{
-    Algorithm, AlgorithmSpec, Alignment, Ban, CalendarUnit, Change, CheckId, Concurrency, Cost,
-    DecidedBy, Decision, Enforcement, Fallback, FixedWindow, HashKey, KeyHash, LeakyBucket, Limit,
-    LimitDecision, LimitNumber, LimitSpec, Nanos, NodeId, OldestSlice, Outcome, Reason, Rule,
-    SlidingLog, SlidingWindow, TokenBucket, Verdict, Window, Zone,
+    Algorithm, AlgorithmSpec, Alignment, Ban, Body, CalendarUnit, Change, CheckId, Concurrency,
+    Cost, Counter, DecidedBy, Decision, Enforcement, Fallback, FixedWindow, HashKey, KeyHash,
+    LeakyBucket, Limit, LimitDecision, LimitNumber, LimitSpec, Nanos, NodeId, OldestSlice, Outcome,
+    Reason, Rule, Series, SlidingLog, SlidingWindow, SlotId, SlotSet, TokenBucket, Verdict, Window,
+    Writer, Zone,
 };
 use tollgate_wire::{
     client::{Check, Fault, FaultKind, InlineAlgorithm, InlineLimit, Pairs, Subject},
     identity::{BootId, Identity, Phase},
-    peer::{Amend, PeerAsk},
+    peer::{Amend, PeerAsk, Register, Said, Switches},
+    replica::{Delivery, Order},
 };
 
 pub(crate) fn hex(bytes: &[u8]) -> String {
@@ -136,6 +138,79 @@ pub(crate) fn refused() -> Verdict {
         delay: Nanos::new(9),
         charged_slice: 10,
     }
+}
+
+/// The standby `n1`, on a copy that may lack counts.
+pub(crate) fn said() -> Said {
+    Said {
+        node: "n1".to_owned(),
+        boot: BootId(0xaabb),
+        by: DecidedBy::Standby,
+        degraded: true,
+    }
+}
+
+/// One set by `n1`, one by nobody.
+pub(crate) fn switches() -> Switches {
+    Switches {
+        kill: Register {
+            counter: 300,
+            node: "n1".to_owned(),
+            on: true,
+        },
+        shadow: Register::default(),
+    }
+}
+
+pub(crate) fn slots() -> SlotSet {
+    [0, 2, 64, 65_535].map(SlotId::new).into_iter().collect()
+}
+
+/// Counts of all counters of a key, one of them twice, and a void.
+pub(crate) fn series() -> Vec<Series> {
+    let counts = |counter, words: &[u64]| Series {
+        key: key(),
+        counter,
+        writer: Writer::new(250),
+        version: 300,
+        clock: 70_000,
+        body: Body::Counts {
+            seen: 100,
+            latest: Nanos::new(9),
+            words: words.into(),
+        },
+    };
+    let [sliding, _, _, calendar, ..] = algorithms();
+    let void = Series {
+        body: Body::Void,
+        ..counts(Counter::Charges(sliding), &[])
+    };
+    vec![
+        counts(Counter::Charges(sliding), &[1, 2, u64::MAX]),
+        counts(Counter::Failures(calendar), &[]),
+        void,
+        counts(Counter::Ban, &[7]),
+    ]
+}
+
+pub(crate) fn orders() -> Vec<Order> {
+    let (number, series) = (300, series());
+    vec![
+        Order::Subscribe(slots()),
+        Order::Take(slots()),
+        Order::Acked(slots()),
+        Order::Offer(slots()),
+        Order::Report { number, series },
+    ]
+}
+
+pub(crate) fn deliveries() -> Vec<Delivery> {
+    vec![
+        Delivery::Batch(series()),
+        Delivery::Copied(slots()),
+        Delivery::Final(slots()),
+        Delivery::Reported(300),
+    ]
 }
 
 pub(crate) fn identity() -> Identity {

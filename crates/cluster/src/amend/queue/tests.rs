@@ -86,7 +86,7 @@ fn it_ends_with_its_window() {
 }
 
 #[test]
-fn a_new_boot_of_the_owner_is_told_what_means_something_to_it() {
+fn what_was_for_another_boot_comes_out_as_what_means_as_much_to_any() {
     let mut queue = AmendQueue::new(BootId(1));
     queue.push(at(0), give_back(1)).unwrap();
     let lasting = [
@@ -101,7 +101,8 @@ fn a_new_boot_of_the_owner_is_told_what_means_something_to_it() {
     }
     assert_eq!(queue.handle_owner(BootId(1)), []);
     assert_eq!(queue.len(), 5);
-    let returned = lasting.map(|amendment| {
+    let [refund, ..] = lasting;
+    let returned = [refund].into_iter().chain(lasting).map(|amendment| {
         let returned = Returned {
             amendment,
             expires: at(1_000),
@@ -109,7 +110,7 @@ fn a_new_boot_of_the_owner_is_told_what_means_something_to_it() {
         };
         (returned, ())
     });
-    assert_eq!(queue.handle_owner(BootId(2)), returned);
+    assert_eq!(queue.handle_owner(BootId(2)), returned.collect::<Vec<_>>());
     assert!(queue.is_empty());
     assert_eq!(
         queue.push(at(0), give_back(2)),
@@ -130,8 +131,13 @@ fn what_the_owner_does_not_take_comes_out() {
         ttl: Window::new(at(1_000)).unwrap(),
     });
     queue.push(at(0), release).unwrap();
-    assert_eq!(queue.take_back(0), None);
-    assert_eq!(queue.take_back(2).unwrap().0.amendment, release);
+    let refund = amendment(Change::Refund);
+    assert_eq!(queue.take_back(0).unwrap().0.amendment, refund);
+    assert_eq!(
+        queue.take_back(2).unwrap().0.amendment,
+        release,
+        "by number"
+    );
     let (returned, ()) = queue.take_back(1).unwrap();
     assert_eq!((returned.amendment, returned.expires), (charge, at(1_000)));
     assert_eq!(queue.take_back(1), None, "once");
@@ -181,4 +187,22 @@ fn all_that_is_outstanding_fits_the_owners_window() {
     for sequence in sent {
         assert_eq!(owner.accept(sequence), Acceptance::Fresh);
     }
+}
+
+#[test]
+fn a_give_back_is_one_to_the_boot_that_charged_and_a_refund_to_another() {
+    let change = |amendment, boot| Returned {
+        amendment,
+        expires: at(9),
+        boot,
+    };
+    let (charged, other) = (BootId(1), BootId(2));
+    let told = change(give_back(7), Some(charged));
+    assert_eq!(told.for_owner(charged), told);
+    let refund = change(amendment(Change::Refund), None);
+    assert_eq!(told.for_owner(other), refund);
+    assert_eq!(refund.for_owner(other), refund);
+    assert_eq!(refund.amendment.ask, told.amendment.ask, "of as much");
+    let for_any = change(give_back(7), None);
+    assert_eq!(for_any.for_owner(other), for_any);
 }

@@ -8,7 +8,9 @@ use tollgate_limit::{
 };
 use tollgate_wire::{
     frame,
-    peer::{Amend, CheckHead, Hello, PeerAsk, Reply, Request, put_check, read_reply, read_verdict},
+    peer::{
+        Amend, CheckHead, Hello, PeerAsk, Reply, Request, Way, put_check, read_reply, read_verdict,
+    },
 };
 
 use super::{Got, hello, reply, request};
@@ -42,6 +44,7 @@ fn check(number: u64, key: KeyHash) -> Vec<u8> {
         budget_micros: 1000,
         mode: Mode::Consume,
         asks: 1,
+        way: Way::Owner,
     };
     let mut bytes = Vec::new();
     let asks = [PeerAsk::new(0, key, Cost::ONE)];

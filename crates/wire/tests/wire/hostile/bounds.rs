@@ -163,7 +163,7 @@ fn terms_out_of_range_are_refused() {
 
 #[test]
 fn unknown_messages_and_changes_are_refused() {
-    refused_request("06");
+    refused_request("0a");
     refused_request("03 00 03 01 02 07 05");
     assert!(read_request(&mut &*unhex("03 00 03 01 02 07 04")).is_ok());
 }
@@ -175,6 +175,10 @@ fn checks_out_of_range_are_refused() {
     refused_request(&format!("02 01 00 {:02x}", asks + 1));
     let head = read_request(&mut &*unhex(&format!("02 01 00 {asks:02x}")));
     assert!(matches!(head, Ok(Request::Check(CheckHead { asks: read, .. })) if read == asks));
+    for way in ["06", "07"] {
+        refused_request(&format!("{way} 01 00 00 01 02 03"));
+        refused_request(&format!("{way} 01 00 {:02x} 01 02 03", asks + 1));
+    }
     let ask = read_ask(&mut &*unhex("03 01 02 fd0100000000002000")).unwrap();
     assert_eq!(ask.cost(), Err(CodecError::Malformed));
 }

@@ -13,7 +13,7 @@ use crate::{
     },
     store::{
         Ask, Change,
-        cell::{self, Standing},
+        cell::{self, Role, Standing},
         shard::Shard,
         tests::{NOW, key_in_shard, rule, window},
     },
@@ -26,10 +26,11 @@ type Name = (KeyHash, u64, u64);
 
 fn standings(shard: &Shard, now: Nanos) -> HashMap<Name, Standing> {
     let at = shard.moment(now);
-    let named = shard.cells().map(|(_, cell)| {
+    let named = shard.cells().filter_map(|(_, cell)| {
         let key = KeyHash::from_halves(cell[0], cell[1]);
-        // The flag of the oldest slice and the number of writes are no part of the name.
-        ((key, cell[2] & 0xfeff, cell[3]), cell::standing(cell, at))
+        // The flag of the oldest slice, the mark and the number of writes are no part of the name.
+        let name = (key, cell[2] & 0x7eff, cell[3]);
+        Some((name, shard.standing_of(cell, at)?))
     });
     named.collect()
 }
@@ -266,7 +267,9 @@ fn the_second_cell_of_a_key_goes_when_its_turn_comes() {
     shard.amend(now, &ask, Change::Charge, 0);
     let cells = |shard: &Shard| {
         let mut cells = 0;
-        shard.each_cell_of(ask.key, |_, _| cells += 1);
+        shard.each_cell_of(ask.key, |_, cell| {
+            cells += usize::from(cell::role(cell) != Role::Void);
+        });
         cells
     };
     assert_eq!(cells(&shard), 2);

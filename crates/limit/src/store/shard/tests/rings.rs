@@ -165,7 +165,7 @@ fn what_has_emptied_meanwhile_goes_before_what_is_used() {
         shard.decide(after(number), &one(growing, log), Mode::Consume, 0);
     }
     let mut number = 2;
-    while shard.bytes_with_one_more(26) <= BUDGET {
+    while shard.bytes_with_one_more(27) <= BUDGET {
         // One in two is empty after ten seconds; the other is used less than it is then.
         let (limit, seconds) = if number % 2 == 0 { (2, 5) } else { (20, 3600) };
         let rule = rule(limit, seconds, 10, OldestSlice::Full);
