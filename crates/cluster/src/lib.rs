@@ -58,7 +58,7 @@ pub use self::{
     name::{ClusterName, Role, cluster_fingerprint},
     pause::{HEARTBEAT, Pause, PauseWatch},
     placement::{MAX_MEMBERS, Member, MemberIndex, Placement},
-    plan::{Group, Indices, Plan},
+    plan::{Group, Indices, Place, Plan},
     replica::{MAX_QUEUED, Source, TakenIn, take_in},
     retry::{Attempts, Failure, LEAST_TIME_TO_ASK, NewestOwner, NextStep, next_step, stand_in},
     settle::{Answer, GiveBackTo, Settled, Settlement, Step},

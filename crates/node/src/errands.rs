@@ -22,7 +22,7 @@ use tollgate_cluster::Returned;
 use tollgate_limit::{Nanos, NodeId};
 use tracing::{debug, warn};
 
-use crate::{clock::Clock as _, link::NotTaken, node::Node, routes::Routes};
+use crate::{clock::Clock as _, link::NotTaken, node::Node, routes::Routes, serve::Keeper};
 
 /// The most changes that wait, those included that room is reserved for and those on links that have room.
 pub(crate) const MAX_WAITING: usize = 4_096;
@@ -153,6 +153,18 @@ impl Node {
         }
     }
 
+    /// Changes a counter that this node keeps; false if its slot was closed this instant.
+    pub(crate) fn amend_here(&self, now: Nanos, change: Returned) -> bool {
+        let Returned {
+            amendment, boot, ..
+        } = change;
+        if boot.is_some_and(|boot| boot != self.boot) {
+            return true;
+        }
+        let store = &self.owner.store;
+        store.try_amend(now, &amendment.ask, amendment.change)
+    }
+
     /// Hands it on; it comes back if it must wait on.
     fn hand_on(&self, now: Nanos, routes: &Routes, errand: Errand) -> Option<Errand> {
         let change = errand.returned;
@@ -161,16 +173,13 @@ impl Node {
             debug!("a change of a counter has expired before its owner was reached");
             return None;
         }
-        let slot = amendment.ask.key.slot();
-        if routes.is_own(slot) {
-            if change.boot.is_none_or(|boot| boot == self.boot) {
-                let store = &self.owner.store;
-                store.amend(now, &amendment.ask, amendment.change);
+        let link = match self.owner.keeper(routes, &amendment.ask) {
+            Keeper::Here => {
+                let is_done = self.amend_here(now, change);
+                return (!is_done).then_some(errand);
             }
-            return None;
-        }
-        let Some(link) = routes.owner(slot).and_then(|owner| routes.link(owner)) else {
-            return Some(errand);
+            Keeper::Peer(link) => link,
+            Keeper::Nobody => return Some(errand),
         };
         if let Some((peer, not_before)) = &errand.refused
             && peer == link.peer()

@@ -21,6 +21,7 @@ mod frames;
 pub mod gossip;
 mod link;
 mod node;
+mod replica;
 mod routes;
 pub mod seeds;
 mod serve;

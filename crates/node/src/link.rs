@@ -30,7 +30,7 @@ use tollgate_cluster::{AmendQueue, Breaker, Failure, InFlight};
 use tollgate_limit::{Ask, KeyHash, Mode, Nanos, NodeId, Verdict};
 use tollgate_wire::{
     identity::BootId,
-    peer::{CheckHead, PeerAsk, Request, Way, put_check, put_request},
+    peer::{CheckHead, PeerAsk, Request, Said, Way, put_check, put_request},
 };
 
 pub(crate) use self::{
@@ -58,6 +58,8 @@ const PING: u64 = AMEND - 1;
 #[derive(Debug)]
 pub(crate) struct Link {
     peer: NodeId,
+    /// Its number: see [`Hello`](tollgate_wire::peer::Hello).
+    number: u64,
     clock: TokioClock,
     errands: Arc<Errands>,
     lanes: [Lane; LANES],
@@ -114,8 +116,8 @@ struct Waiter {
 /// What became of an ask.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Heard {
-    /// The owner decided; heard at this instant.
-    Verdicts(Nanos, SmallVec<[Verdict; 1]>),
+    /// It was decided, by the peer as owner or by who is named; heard at this instant.
+    Verdicts(Nanos, Option<Said>, SmallVec<[Verdict; 1]>),
     /// The owner told the state of a counter.
     Counter(Option<Verdict>),
     /// It did not.
@@ -147,11 +149,13 @@ impl Link {
     /// The way to this boot of a peer; what the peer does not take goes to the errands.
     pub(crate) fn new(
         (peer, boot): (NodeId, BootId),
+        number: u64,
         clock: TokioClock,
         errands: Arc<Errands>,
     ) -> Self {
         Self {
             peer,
+            number,
             clock,
             errands,
             lanes: Default::default(),
@@ -178,6 +182,11 @@ impl Link {
     /// The peer.
     pub(crate) const fn peer(&self) -> &NodeId {
         &self.peer
+    }
+
+    /// Its number among this node's links.
+    pub(crate) const fn number(&self) -> u64 {
+        self.number
     }
 
     /// Whether an ask would be sent now.
@@ -212,10 +221,10 @@ impl Link {
     /// `None` if the ask cannot be sent: the breaker is open, or too much waits.
     pub(crate) fn ask(
         &self,
-        now: Nanos,
-        deadline: Nanos,
+        (now, deadline): (Nanos, Nanos),
         (mode, asks): (Mode, &[Ask]),
         number: Option<u64>,
+        way: Way,
     ) -> Option<Asked> {
         let lane = self.lane_of(asks.first()?.key)?;
         let (asked, was_first) = self.enter(now, deadline, number)?;
@@ -223,7 +232,7 @@ impl Link {
             budget_micros: budget_micros(now, deadline),
             mode,
             asks: u8::try_from(asks.len()).ok()?,
-            way: Way::Owner,
+            way,
         };
         let put = lane.put(|writer| {
             let mut shaped = SmallVec::<[PeerAsk; 2]>::new();

@@ -43,6 +43,7 @@ use crate::{
     errands::Errands,
     gossip::{Control, ControlError, ControlStart, first_identity},
     link::Dialler,
+    replica::Mover,
     routes::{Router, Routes},
     serve::{Boots, Owner},
     transport::{Transport, TransportError, close::CloseCode},
@@ -121,10 +122,16 @@ impl Node {
             last_heard: Arc::new(last_heard),
         })?;
         let store = store_config(&config, clock, boot);
-        let owner = Arc::new(owner(&config, clock, control.views(), (&policies, store)));
+        let owner = Arc::new(owner(
+            (&config, boot, clock),
+            (control.views(), &routes),
+            (&policies, store),
+        ));
+        // A node that is alone decides from its first instant on.
+        owner.handle_view(&control.view());
         let router = Router {
             clock: clock.clone(),
-            dialler: dialler(&config, boot, *seed, &transport),
+            dialler: dialler((&config, boot, *seed), &transport, &owner),
             errands: Arc::default(),
             routes: Arc::clone(&routes),
             changed: Arc::default(),
@@ -246,14 +253,19 @@ fn store_config(config: &NodeConfig, clock: &TokioClock, boot: BootId) -> StoreC
 }
 
 fn owner(
-    config: &NodeConfig,
-    clock: &TokioClock,
-    view: Arc<ArcSwap<View>>,
+    (config, boot, clock): (&NodeConfig, BootId, &TokioClock),
+    (view, routes): (Arc<ArcSwap<View>>, &Arc<ArcSwap<Routes>>),
     (policies, store): (&Policies, StoreConfig),
 ) -> Owner {
+    let (mover, states) = Mover::new();
     let deadline: Nanos = config.timeouts.check_deadline.into();
     let now = clock.now();
     Owner {
+        node: config.node.clone(),
+        boot,
+        routes: Arc::clone(routes),
+        states,
+        mover,
         cluster: config.cluster.clone(),
         cluster_fingerprint: cluster_fingerprint(&config.cluster, &config.hash_key),
         clock: clock.clone(),
@@ -267,8 +279,13 @@ fn owner(
     }
 }
 
-fn dialler(config: &NodeConfig, boot: BootId, seed: u64, transport: &Arc<Transport>) -> Dialler {
+fn dialler(
+    (config, boot, seed): (&NodeConfig, BootId, u64),
+    transport: &Arc<Transport>,
+    owner: &Arc<Owner>,
+) -> Dialler {
     Dialler {
+        owner: Arc::clone(owner),
         transport: Arc::clone(transport),
         hello: Hello {
             cluster: config.cluster.as_str().to_owned(),

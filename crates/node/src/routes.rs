@@ -60,6 +60,11 @@ impl Routes {
         self.links.get(owner.index())?.as_ref()
     }
 
+    /// The same by its place in the placement.
+    pub(crate) fn link_at(&self, owner: usize) -> Option<&Arc<Link>> {
+        self.links.get(owner)?.as_ref()
+    }
+
     /// The link to a member of this name.
     pub(crate) fn link_to(&self, node: &NodeId) -> Option<&Arc<Link>> {
         self.by_node.get(node)
@@ -102,6 +107,8 @@ impl Router {
         let mut kept = BTreeMap::new();
         loop {
             let view = Arc::clone(&views.borrow_and_update());
+            // Before anybody asks by the new routes.
+            self.dialler.owner.handle_view(&view);
             self.keep(&mut kept, &view);
             self.routes.store(Arc::new(routes_of(view, &kept)));
             self.changed.notify_waiters();
@@ -131,8 +138,8 @@ impl Router {
 
     fn start(&mut self, member: &Identity) -> Kept {
         let (clock, errands) = (self.clock.clone(), Arc::clone(&self.errands));
-        let link = Link::new((member.node.clone(), member.boot), clock, errands);
-        let link = Arc::new(link);
+        let peer = (member.node.clone(), member.boot);
+        let link = Arc::new(Link::new(peer, self.links, clock, errands));
         let mut dialler = self.dialler.clone();
         dialler.hello.link = self.links;
         self.links += 1;

@@ -10,7 +10,10 @@ use tollgate_wire::{
 };
 use tracing::{debug, warn};
 
-use super::{AMEND, Fingerprints, Heard, Link, NotTaken, PING, late::Unwanted};
+use super::{
+    AMEND, Fingerprints, Heard, Link, NotTaken, PING,
+    late::{Late, Unwanted},
+};
 use crate::{clock::Clock as _, errands::Room};
 
 impl Link {
@@ -21,7 +24,9 @@ impl Link {
         (id, mut body): (u64, &[u8]),
     ) -> Result<(), CodecError> {
         let heard = match read_reply(&mut body)? {
-            Reply::Verdicts(head) => Heard::Verdicts(now, read_verdicts(head, &mut body)?),
+            Reply::Verdicts(Verdicts { count, said }) => {
+                Heard::Verdicts(now, said, read_verdicts(count, &mut body)?)
+            }
             Reply::Counter(counter) => Heard::Counter(counter),
             Reply::NotOwner { .. } if is_amendment(id) => {
                 let returned = self.state.lock().amendments.take_back(id & !AMEND);
@@ -70,29 +75,40 @@ impl Link {
                 drop(pending.payload.tell.send(heard));
             }
             None => {
-                let Heard::Verdicts(_, verdicts) = heard else {
+                let Heard::Verdicts(_, said, verdicts) = heard else {
                     return;
                 };
-                let unwanted = state.late.handle_reply(number, verdicts);
+                let unwanted = state.late.handle_reply(number, Late { said, verdicts });
                 drop(state);
                 self.undo(now, unwanted);
             }
         }
     }
 
-    /// A check that timed out here ended as refused: what its owner charges late goes back.
-    pub(crate) fn handle_refused(&self, number: u64, asks: SmallVec<[Ask; 2]>) {
-        let unwanted = self.state.lock().late.handle_refused(number, asks);
+    /// A check that timed out here was answered without the peer: what it charges late goes back.
+    pub(crate) fn handle_unused(&self, number: u64, asks: SmallVec<[Ask; 2]>) {
+        let unwanted = self.state.lock().late.handle_unused(number, asks);
         self.undo(self.clock.now(), unwanted);
     }
 
+    /// A check that timed out here was answered by what the peer charged, heard another way.
+    pub(crate) fn handle_used(&self, number: u64) {
+        self.state.lock().late.handle_used(number);
+    }
+
     fn undo(&self, now: Nanos, unwanted: Option<Unwanted>) {
-        let Some(Unwanted { asks, verdicts }) = unwanted else {
+        let Some(Unwanted { asks, late }) = unwanted else {
             return;
         };
-        let charges = charges_of(&asks, &verdicts);
-        for amendment in charges {
-            self.give_back(now, amendment, None);
+        let boot = match late.said {
+            None => None,
+            // What an owner charged that was asked for this node is that one's affair: this node asked it too,
+            // or nobody knows of the charge, which errs towards refusing.
+            Some(said) if said.node != self.peer.as_str() => return,
+            Some(said) => Some(said.boot),
+        };
+        for amendment in charges_of(&asks, &late.verdicts) {
+            self.give_back(now, amendment, boot);
         }
     }
 
@@ -201,9 +217,9 @@ fn charges_of(asks: &[Ask], verdicts: &[Verdict]) -> SmallVec<[Amendment; 2]> {
         .collect()
 }
 
-fn read_verdicts(head: Verdicts, body: &mut &[u8]) -> Result<SmallVec<[Verdict; 1]>, CodecError> {
+fn read_verdicts(count: u8, body: &mut &[u8]) -> Result<SmallVec<[Verdict; 1]>, CodecError> {
     let mut verdicts = SmallVec::new();
-    for _ in 0..head.count {
+    for _ in 0..count {
         verdicts.push(read_verdict(body)?);
     }
     if body.is_empty() {

@@ -1,0 +1,282 @@
+//! Carries out what the motion says, and knows the streams by which it is said.
+//!
+//! Every event goes in under one lock, and what follows from it is done before the lock is free again: so
+//! no slot is opened here before what was closed elsewhere has come, whoever tells of it. Nothing in here
+//! waits.
+
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use parking_lot::Mutex;
+use tokio::sync::{Notify, futures::Notified};
+use tollgate_cluster::{Motion, MotionAction, MotionView, SlotStates, Source, TakenIn, take_in};
+use tollgate_limit::{Nanos, NodeId, Series, SlotId, SlotSet, Store};
+use tollgate_wire::{
+    identity::{BootId, Phase},
+    replica::Order,
+};
+use tracing::debug;
+
+use super::orders::Orders;
+use crate::view::View;
+
+/// What moves slots and counts between this node and the others.
+#[derive(Debug)]
+pub(crate) struct Mover {
+    motion: Mutex<Motion>,
+    /// The streams to those that this node follows.
+    sources: Mutex<BTreeMap<NodeId, Arc<Orders>>>,
+    /// The streams of those that follow this node.
+    followers: Mutex<BTreeMap<NodeId, Arc<Follower>>>,
+    /// Slots in which this node counted without holding them.
+    owed: Mutex<SlotSet>,
+    moved: Notify,
+    timer: Notify,
+    pub(super) counters: MoverCounters,
+}
+
+/// What the moving of counts counts.
+#[derive(Debug, Default)]
+pub(crate) struct MoverCounters {
+    /// Series sent to followers.
+    pub(crate) sent: AtomicU64,
+    /// Series of others that were taken in.
+    pub(crate) taken: AtomicU64,
+    /// Series of others that could not be kept.
+    pub(crate) refused: AtomicU64,
+}
+
+/// One follower of this node.
+#[derive(Debug, Default)]
+pub(super) struct Follower {
+    pub(super) source: Mutex<Source>,
+    pub(super) ready: Notify,
+}
+
+impl Mover {
+    /// Nothing is held, nobody follows. Also where readers see how each slot is held.
+    pub(crate) fn new() -> (Self, Arc<SlotStates>) {
+        let motion = Motion::new();
+        let states = motion.states();
+        let mover = Self {
+            motion: Mutex::new(motion),
+            sources: Mutex::default(),
+            followers: Mutex::default(),
+            owed: Mutex::default(),
+            moved: Notify::new(),
+            timer: Notify::new(),
+            counters: MoverCounters::default(),
+        };
+        (mover, states)
+    }
+
+    /// Tells of the next change; of those after this call at the latest.
+    pub(crate) fn moved(&self) -> Notified<'_> {
+        self.moved.notified()
+    }
+
+    /// The view has changed.
+    pub(crate) fn handle_view(&self, store: &Store, now: Nanos, view: &View) {
+        let view = motion_view(view);
+        self.handle(store, now, |motion| motion.handle_view(now, &view));
+    }
+
+    /// Lets the motion take an event, and does what it says.
+    pub(super) fn handle(&self, store: &Store, now: Nanos, event: impl FnOnce(&mut Motion)) {
+        let mut motion = self.motion.lock();
+        event(&mut motion);
+        while let Some(action) = motion.poll_action() {
+            self.carry_out(store, now, action);
+        }
+        drop(motion);
+        self.moved.notify_waiters();
+        self.timer.notify_one();
+    }
+
+    fn carry_out(&self, store: &Store, now: Nanos, action: MotionAction) {
+        match action {
+            MotionAction::Open(slots) => store.open(&slots),
+            MotionAction::Close(slots) => store.close(&slots),
+            MotionAction::Forget(slots) => {
+                let forgotten = store.forget(&slots);
+                debug!(slots = slots.len(), forgotten, "forgot slots of others");
+            }
+            MotionAction::Subscribe(source, slots) => self.order(&source, Order::Subscribe(slots)),
+            MotionAction::Take(source, slots) => self.order(&source, Order::Take(slots)),
+            MotionAction::Acked(source, slots) => self.order(&source, Order::Acked(slots)),
+            MotionAction::Offer(member, slots) => self.order(&member, Order::Offer(slots)),
+            MotionAction::Give(follower, slots) => self.give(store, now, &follower, &slots),
+        }
+    }
+
+    /// Without a stream it is not sent: the motion orders again when there is one.
+    fn order(&self, source: &NodeId, order: Order) {
+        match self.sources.lock().get(source) {
+            Some(orders) => orders.push(order),
+            None => debug!(%source, "no stream to order from"),
+        }
+    }
+
+    fn give(&self, store: &Store, now: Nanos, follower: &NodeId, slots: &SlotSet) {
+        let known = self.followers.lock().get(follower).cloned();
+        match known {
+            Some(known) => {
+                known.source.lock().give(now, store, slots);
+                known.ready.notify_one();
+            }
+            // It takes them again when it is back.
+            None => debug!(%follower, "a follower went away before it was given slots"),
+        }
+    }
+
+    /// A stream to a source is up.
+    pub(super) fn connect(
+        &self,
+        store: &Store,
+        now: Nanos,
+        (source, boot): (&NodeId, BootId),
+    ) -> Arc<Orders> {
+        let orders = Arc::new(Orders::default());
+        let mut sources = self.sources.lock();
+        let known = sources.insert(source.clone(), Arc::clone(&orders));
+        drop(sources);
+        self.handle(store, now, |motion| {
+            if known.is_some() {
+                motion.handle_disconnected(now, source);
+            }
+            motion.handle_connected(now, source, boot);
+        });
+        orders
+    }
+
+    /// That stream is gone.
+    pub(super) fn disconnect(
+        &self,
+        store: &Store,
+        now: Nanos,
+        (source, orders): (&NodeId, &Arc<Orders>),
+    ) {
+        let mut sources = self.sources.lock();
+        let is_latest = sources
+            .get(source)
+            .is_some_and(|known| Arc::ptr_eq(known, orders));
+        if is_latest {
+            sources.remove(source);
+        }
+        drop(sources);
+        if is_latest {
+            self.handle(store, now, |motion| motion.handle_disconnected(now, source));
+        }
+    }
+
+    /// A follower's stream is up; it takes the place of an older one.
+    pub(super) fn admit(&self, follower: &NodeId) -> Arc<Follower> {
+        let admitted = Arc::new(Follower::default());
+        let mut followers = self.followers.lock();
+        followers.insert(follower.clone(), Arc::clone(&admitted));
+        admitted
+    }
+
+    /// That stream is gone.
+    pub(super) fn dismiss(&self, follower: &NodeId, admitted: &Arc<Follower>) {
+        let mut followers = self.followers.lock();
+        let is_latest = followers
+            .get(follower)
+            .is_some_and(|known| Arc::ptr_eq(known, admitted));
+        if is_latest {
+            followers.remove(follower);
+        }
+    }
+
+    /// Series have changed here: those who follow their slots are told.
+    pub(super) fn handle_changed(&self, now: Nanos, series: &[Series]) {
+        if series.is_empty() {
+            return;
+        }
+        let followers: Vec<_> = self.followers.lock().values().cloned().collect();
+        for follower in followers {
+            follower.source.lock().handle_changed(now, series);
+            follower.ready.notify_one();
+        }
+    }
+
+    /// Merges what another node has counted; who follows this node is told of what is new.
+    pub(super) fn take_in(&self, store: &Store, now: Nanos, series: &[Series]) {
+        let mut taken = Vec::new();
+        for one in series {
+            let TakenIn {
+                taken: new,
+                refused,
+                ..
+            } = take_in(store, now, std::slice::from_ref(one));
+            if refused > 0 {
+                self.counters.refused.fetch_add(1, Ordering::Relaxed);
+            }
+            if new > 0 {
+                self.counters.taken.fetch_add(1, Ordering::Relaxed);
+                taken.push(one.clone());
+            }
+        }
+        self.handle_changed(now, &taken);
+    }
+
+    /// Whether anybody follows this node.
+    pub(super) fn has_followers(&self) -> bool {
+        !self.followers.lock().is_empty()
+    }
+
+    /// This node has counted in these slots without holding them.
+    pub(crate) fn owe(&self, slots: impl IntoIterator<Item = SlotId>) {
+        Extend::extend(&mut *self.owed.lock(), slots);
+    }
+
+    /// When the motion wants to be told of the time, if it does.
+    pub(super) fn poll_timeout(&self) -> Option<Nanos> {
+        self.motion.lock().poll_timeout()
+    }
+
+    /// Waits until that may be another instant. Cancel safe.
+    pub(super) async fn timer_changed(&self) {
+        self.timer.notified().await;
+    }
+
+    /// While joining: whether the counts of all slots to come are here.
+    pub(crate) fn is_warm(&self) -> bool {
+        self.motion.lock().is_warm()
+    }
+
+    /// While leaving: whether all slots are handed over.
+    pub(crate) fn is_drained(&self) -> bool {
+        self.motion.lock().is_drained()
+    }
+
+    /// Slots on their way to this node, and away from it.
+    pub(crate) fn moving(&self) -> (usize, usize) {
+        self.motion.lock().moving()
+    }
+}
+
+/// The part of a view that the motion goes by.
+fn motion_view(view: &View) -> MotionView {
+    let phase = view.phase();
+    let prospective = (phase == Phase::Joining).then(|| {
+        let identity = &view.identity;
+        let placement = &view.placement;
+        Arc::new(placement.with_member(&identity.node, identity.weight))
+    });
+    let members = view.members.iter();
+    MotionView {
+        placement: Arc::clone(&view.placement),
+        own: view.own,
+        phase,
+        prospective,
+        members: members
+            .map(|member| (member.node.clone(), member.boot, member.phase))
+            .collect(),
+    }
+}

@@ -1,0 +1,81 @@
+//! The pump: sends what has changed to those who follow, and reports what was counted without an owner.
+
+use std::{
+    sync::{Arc, Weak},
+    time::Duration,
+};
+
+use tokio::time::{MissedTickBehavior, sleep_until};
+use tollgate_limit::{Nanos, Series};
+
+use crate::{clock::Clock as _, node::Node, serve::Owner, view::View};
+
+/// How often the pump looks for what is due.
+const PUMP: Duration = Duration::from_millis(5);
+/// Counters that are taken at once.
+const AT_ONCE: usize = 1_024;
+/// Takes in one turn: what is left waits for the next.
+const TAKES: usize = 16;
+/// How long the motion's timer sleeps at most.
+const LONGEST_WAIT: Nanos = Nanos::from_millis(1_000);
+
+/// Runs until the node is gone.
+pub(crate) async fn run(node: Weak<Node>) {
+    let mut ticks = tokio::time::interval(PUMP);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut series = Vec::new();
+    loop {
+        ticks.tick().await;
+        let Some(node) = node.upgrade() else { return };
+        node.owner.pump(&mut series);
+    }
+}
+
+/// Tells the motion of the time when it wants to be told, until the node is gone.
+pub(crate) async fn motion_timer(node: Weak<Node>) {
+    loop {
+        let Some(strong) = node.upgrade() else { return };
+        let owner = Arc::clone(&strong.owner);
+        drop(strong);
+        // Looks up now and then whether the node is still there.
+        let longest = owner.clock.now().saturating_add(LONGEST_WAIT);
+        let due = owner.mover.poll_timeout();
+        let wake = due.map_or(longest, |due| due.min(longest));
+        tokio::select! {
+            biased;
+            () = sleep_until(owner.clock.instant(wake)) => {
+                let now = owner.clock.now();
+                if due.is_some_and(|due| due <= now) {
+                    owner.mover.handle(&owner.store, now, |motion| motion.handle_timeout(now));
+                }
+            }
+            () = owner.mover.timer_changed() => {}
+        }
+    }
+}
+
+impl Owner {
+    /// Takes a new view.
+    pub(crate) fn handle_view(&self, view: &View) {
+        let now = self.clock.now();
+        self.mover.handle_view(&self.store, now, view);
+    }
+
+    fn pump(&self, series: &mut Vec<Series>) {
+        for _ in 0..TAKES {
+            let now = self.clock.now();
+            series.clear();
+            let has_more = self.store.take_due(now, AT_ONCE, series);
+            if !series.is_empty() {
+                self.mover.handle_changed(now, series);
+                let slots = series.iter().map(|series| series.key.slot());
+                // Counted here, since it was due, but decided by another: it must get to know.
+                self.mover
+                    .owe(slots.filter(|slot| !self.states.holds(*slot)));
+            }
+            if !has_more {
+                return;
+            }
+        }
+    }
+}
