@@ -132,6 +132,8 @@ pub struct Motion {
     asked: ByMember,
     /// What was handed over.
     passed: BTreeMap<NodeId, Passed>,
+    /// What this node waited for in vain until its view changed, and when: another one holds it.
+    elsewhere: (Nanos, SlotSet),
     /// What followers have ordered.
     wanted: BTreeMap<NodeId, Wanted>,
     /// What was offered at least once since it is another's.
@@ -163,7 +165,7 @@ impl Motion {
     /// The view has changed.
     pub fn handle_view(&mut self, now: Nanos, view: &MotionView) {
         let before = self.view.replace(Reading::new(view));
-        self.follow_view(before.as_ref());
+        self.follow_view(now, before.as_ref());
         self.settle(now);
     }
 

@@ -13,13 +13,7 @@ pub const MAX_QUEUED: usize = 65_536;
 pub struct Source {
     subscribed: SlotSet,
     recopy: SlotSet,
-    queue: std::collections::VecDeque<Item>,
-}
-
-#[derive(Debug)]
-enum Item {
-    Series(Nanos, Series),
-    Say(Delivery),
+    queue: std::collections::VecDeque<Delivery>,
 }
 
 impl Source {
@@ -31,64 +25,57 @@ impl Source {
 
     /// The follower wants just these slots.
     pub fn handle_subscribe(&mut self, slots: &SlotSet) {
-        let new = slots.without(&self.subscribed);
-        self.recopy.extend(&new);
+        let mut fresh = slots.clone();
+        fresh.subtract(&self.subscribed);
+        self.recopy.extend(&fresh);
         self.recopy.intersect(slots);
         self.subscribed = slots.clone();
     }
 
     /// Series changed; those that the follower wants are queued.
     pub fn handle_changed(&mut self, now: Nanos, series: &[Series]) {
-        if crate::sabotage::is(crate::sabotage::Sabotage::NoReplication) {
-            return;
-        }
-        for series in series {
-            if self.subscribed.contains(series.key.slot()) {
-                self.queue.push_back(Item::Series(now, series.clone()));
-            }
+        let _ = now;
+        let wanted: Vec<_> = series
+            .iter()
+            .filter(|series| self.subscribed.contains(series.key.slot()))
+            .cloned()
+            .collect();
+        self.batches(&wanted);
+    }
+
+    fn batches(&mut self, series: &[Series]) {
+        for chunk in series.chunks(256) {
+            self.queue.push_back(Delivery::Batch(chunk.to_vec()));
         }
     }
 
     /// Closes slots in the store and makes what the follower lacks its last delivery on them.
     pub fn give(&mut self, now: Nanos, store: &Store, slots: &SlotSet) {
-        let complete = slots.common(&self.subscribed.without(&self.recopy));
-        let mut series = Vec::new();
-        store.seal(now, &complete, false, &mut series);
-        store.seal(now, &slots.without(&complete), true, &mut series);
-        let series = series.into_iter().map(|series| Item::Series(now, series));
-        self.queue.extend(series);
-        self.queue.push_back(Item::Say(Delivery::Final(slots.clone())));
+        let mut out = Vec::new();
+        store.seal(now, slots, true, &mut out);
+        self.batches(&out);
+        self.queue.push_back(Delivery::Final(slots.clone()));
     }
 
     /// A report was taken in.
     pub fn handle_reported(&mut self, number: u64) {
-        self.queue.push_back(Item::Say(Delivery::Reported(number)));
+        self.queue.push_back(Delivery::Reported(number));
     }
 
     /// What to send next; call again when it is sent.
     pub fn poll_delivery(&mut self, now: Nanos, store: &Store) -> Option<Delivery> {
-        if self.queue.is_empty() && !self.recopy.is_empty() {
-            let slots = std::mem::take(&mut self.recopy);
-            let mut series = Vec::new();
-            store.export(now, &slots, &mut series);
-            let series = series.into_iter().map(|series| Item::Series(now, series));
-            self.queue.extend(series);
-            self.queue.push_back(Item::Say(Delivery::Copied(slots)));
+        if let Some(first) = self.queue.pop_front() {
+            return Some(first);
         }
-        let mut batch = Vec::new();
-        while let Some(Item::Series(..)) = self.queue.front() {
-            if let Some(Item::Series(at, series)) = self.queue.pop_front() {
-                let waited = now.saturating_sub(at).as_nanos();
-                batch.push(Series { clock: series.clock.wrapping_add(waited), ..series });
-            }
+        if self.recopy.is_empty() {
+            return None;
         }
-        if !batch.is_empty() {
-            return Some(Delivery::Batch(batch));
-        }
-        match self.queue.pop_front()? {
-            Item::Say(delivery) => Some(delivery),
-            Item::Series(_, series) => Some(Delivery::Batch(vec![series])),
-        }
+        let slots = std::mem::take(&mut self.recopy);
+        let mut out = Vec::new();
+        store.export(now, &slots, &mut out);
+        self.batches(&out);
+        self.queue.push_back(Delivery::Copied(slots));
+        self.queue.pop_front()
     }
 
     /// Series that wait, and slots that are still to be copied.

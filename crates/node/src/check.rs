@@ -6,6 +6,7 @@
 
 mod fallback;
 mod journey;
+mod known;
 mod one;
 mod remote;
 mod stand_in;
@@ -23,11 +24,11 @@ use tollgate_cluster::{
 };
 use tollgate_limit::{
     Application, Applied, AppliedLimits, Ask, Call, Change, Charge, CheckError, CheckId, Cost,
-    Decision, Limit, Mode, Nanos, NodeId, Question, SlotId, Subject, Tally, Verdict,
+    Decision, Enforcement, Limit, Mode, Nanos, NodeId, Question, SlotId, Subject, Tally, Verdict,
 };
 use tollgate_wire::identity::BootId;
 
-pub(crate) use self::fallback::LocalShares;
+pub(crate) use self::{fallback::LocalShares, known::KnownDenials};
 use self::journey::Decider;
 use crate::{clock::Clock as _, link::Link, node::Node, routes::Routes, serve::Stand};
 
@@ -64,6 +65,8 @@ struct Asked {
     id: CheckId,
     /// When it was asked, or taken up again.
     now: Nanos,
+    /// When it must be answered.
+    deadline: Nanos,
     mode: Mode,
     /// Whether it has waited for slots: it does not a second time.
     was_held: bool,
@@ -123,9 +126,13 @@ impl Node {
         let asked = Asked {
             id: self.next_check_id(),
             now,
+            deadline: now.saturating_add(self.config.timeouts.check_deadline.into()),
             mode,
             was_held: false,
         };
+        if self.owner.switches.is_killed() {
+            return Ok(Checked::Now(self.admit_all(&applied, asked)));
+        }
         Ok(self.check_applied(applied, asked))
     }
 
@@ -159,7 +166,7 @@ impl Node {
         if check.settlement.is_refused() || check.plan.remote().is_empty() {
             return Checked::Now(self.finish(now, check));
         }
-        self.ask_peers(now, &routes, check)
+        self.ask_peers(&routes, check, asked)
     }
 
     /// Waits for slots that come to this node, or go from it this instant, and decides then.
@@ -211,6 +218,21 @@ impl Node {
 
     /// The limits that apply to a question of that cost.
     pub(crate) fn applied(
+        &self,
+        question: &Question<'_>,
+        cost: Cost,
+    ) -> Result<AppliedLimits, CheckError> {
+        let mut applied = self.enforced(question, cost)?;
+        if self.owner.switches.is_shadow() {
+            for applied in &mut applied {
+                applied.rule.enforcement = Enforcement::Shadow;
+            }
+        }
+        Ok(applied)
+    }
+
+    /// The same as if no switch were on.
+    fn enforced(
         &self,
         question: &Question<'_>,
         cost: Cost,
@@ -310,6 +332,7 @@ impl Node {
                 }
                 GiveBackTo::Fallback(charge) => self.shares.amend(now, &give_back_of(&charge)),
                 GiveBackTo::Peer(node, charge) => {
+                    self.known.forget(charge.key);
                     if let Some(link) = self.routes.load().link_to(&node) {
                         link.give_back(now, give_back_of(&charge), Some(BootId(charge.boot)));
                     }

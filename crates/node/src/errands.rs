@@ -8,7 +8,7 @@
 //! reserved [`Room`] is never turned away: it keeps its room on its way by a link too, until the owner has
 //! it. What comes back without room, permits of refused checks, is lost where there is none, with a line
 //! in the log; such a permit ends with its time to live. An amendment is in one place at a time: here, in
-//! one link's queue, or done; it leaves when it has expired, or when it is for a boot that is gone.
+//! one link's queue, or done; it leaves when it has expired.
 
 use std::{
     collections::VecDeque,
@@ -155,12 +155,7 @@ impl Node {
 
     /// Changes a counter that this node keeps; false if its slot was closed this instant.
     pub(crate) fn amend_here(&self, now: Nanos, change: Returned) -> bool {
-        let Returned {
-            amendment, boot, ..
-        } = change;
-        if boot.is_some_and(|boot| boot != self.boot) {
-            return true;
-        }
+        let Returned { amendment, .. } = change.for_owner(self.boot);
         let store = &self.owner.store;
         store.try_amend(now, &amendment.ask, amendment.change)
     }
@@ -173,7 +168,7 @@ impl Node {
             debug!("a change of a counter has expired before its owner was reached");
             return None;
         }
-        let link = match self.owner.keeper(routes, &amendment.ask) {
+        let link = match self.owner.keeper(routes, amendment.ask.key.slot()) {
             Keeper::Here => {
                 let is_done = self.amend_here(now, change);
                 return (!is_done).then_some(errand);
@@ -195,8 +190,8 @@ impl Node {
             room,
         } = errand;
         match link.amend_until(now, returned, Some(room)) {
-            Ok(_) | Err(NotTaken::Ever) => None,
-            Err(NotTaken::Now(room)) => room.map(|room| Errand {
+            Ok(_) => None,
+            Err(NotTaken(room)) => room.map(|room| Errand {
                 returned,
                 refused,
                 room,

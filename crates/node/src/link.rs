@@ -7,8 +7,8 @@
 //! Invariants: an ask that was taken is told exactly one [`Heard`]; nothing waits for a peer whose
 //! breaker is open; numbers are dense and never used twice for different checks; an amendment that was
 //! taken is repeated until the peer has it or its time is over, and goes back to the errands if the peer
-//! does not own the slot, has restarted or is no member any more (give-backs end there: the slice that
-//! they name was the lost owner's).
+//! does not own the slot, has restarted or is no member any more (there a give-back becomes a refund: the
+//! slice that it names was the other owner's).
 
 mod connection;
 mod lane;
@@ -26,7 +26,7 @@ use parking_lot::Mutex;
 use quinn::Connection;
 use smallvec::SmallVec;
 use tokio::sync::{Notify, oneshot};
-use tollgate_cluster::{AmendQueue, Breaker, Failure, InFlight};
+use tollgate_cluster::{AmendQueue, Breaker, Failure, InFlight, SwitchBoard};
 use tollgate_limit::{Ask, KeyHash, Mode, Nanos, NodeId, Verdict};
 use tollgate_wire::{
     identity::BootId,
@@ -53,6 +53,8 @@ const LANES: usize = 4;
 const AMEND: u64 = 1 << 63;
 /// The id of pings.
 const PING: u64 = AMEND - 1;
+/// The id of what is told of switches.
+const SWITCHES: u64 = AMEND - 2;
 
 /// The way to one peer.
 #[derive(Debug)]
@@ -62,6 +64,7 @@ pub(crate) struct Link {
     number: u64,
     clock: TokioClock,
     errands: Arc<Errands>,
+    switches: Arc<SwitchBoard>,
     lanes: [Lane; LANES],
     state: Mutex<State>,
     /// Mirrors the breaker and the connection, for those who only want to know.
@@ -136,14 +139,10 @@ pub(crate) struct Asked {
     pub(crate) heard: oneshot::Receiver<Heard>,
 }
 
-/// Why a link did not take a change of a counter.
+/// A link did not take a change of a counter: too much is outstanding, or the peer is no member any more.
+/// Its room is given back.
 #[derive(Debug)]
-pub(crate) enum NotTaken {
-    /// Too much is outstanding, or the peer is no member any more; its room is given back.
-    Now(Option<Room>),
-    /// It is for another boot than the peer's: it is of no use to anybody.
-    Ever,
-}
+pub(crate) struct NotTaken(pub(crate) Option<Room>);
 
 impl Link {
     /// The way to this boot of a peer; what the peer does not take goes to the errands.
@@ -151,13 +150,14 @@ impl Link {
         (peer, boot): (NodeId, BootId),
         number: u64,
         clock: TokioClock,
-        errands: Arc<Errands>,
+        (errands, switches): (Arc<Errands>, Arc<SwitchBoard>),
     ) -> Self {
         Self {
             peer,
             number,
             clock,
             errands,
+            switches,
             lanes: Default::default(),
             state: Mutex::new(State {
                 connection: None,

@@ -12,6 +12,7 @@ mod follow;
 mod mover;
 mod orders;
 mod pump;
+mod report;
 mod source;
 
 pub(crate) use self::{

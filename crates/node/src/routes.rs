@@ -138,8 +138,9 @@ impl Router {
 
     fn start(&mut self, member: &Identity) -> Kept {
         let (clock, errands) = (self.clock.clone(), Arc::clone(&self.errands));
+        let switches = Arc::clone(&self.dialler.owner.switches);
         let peer = (member.node.clone(), member.boot);
-        let link = Arc::new(Link::new(peer, self.links, clock, errands));
+        let link = Arc::new(Link::new(peer, self.links, clock, (errands, switches)));
         let mut dialler = self.dialler.clone();
         dialler.hello.link = self.links;
         self.links += 1;

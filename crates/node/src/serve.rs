@@ -21,7 +21,7 @@ use std::sync::{Arc, atomic::AtomicU64};
 
 use arc_swap::ArcSwap;
 use quinn::{Connection, RecvStream, SendStream};
-use tollgate_cluster::{ClusterName, PauseWatch, SlotStates};
+use tollgate_cluster::{ClusterName, PauseWatch, SlotStates, SwitchBoard};
 use tollgate_limit::{NodeId, Store};
 use tollgate_wire::{
     identity::BootId,
@@ -62,8 +62,18 @@ pub(crate) struct Owner {
     pub(crate) mover: Mover,
     pub(crate) policies_fingerprint: AtomicU64,
     pub(crate) pause: PauseWatch,
+    pub(crate) switches: Arc<SwitchBoard>,
     pub(crate) boots: Boots,
     pub(crate) counters: NodeCounters,
+}
+
+impl Owner {
+    /// Tells all peers how the switches stand.
+    pub(crate) fn tell_switches(&self) {
+        for link in self.routes.load().links() {
+            link.tell_switches();
+        }
+    }
 }
 
 /// Serves all streams of one peer's connection until it ends.
@@ -152,7 +162,10 @@ async fn serve_stream(
         }
         match goes {
             Goes::On => {}
-            Goes::Follow => return replica::serve_follower(owner, (send, frames), peer).await,
+            Goes::Follow => {
+                let follower = (peer, stream.boot_id());
+                return replica::serve_follower(owner, (send, frames), follower).await;
+            }
         }
     }
 }

@@ -22,6 +22,7 @@ impl Motion {
         self.offered.subtract(slots);
         self.awaiting.take(slots);
         self.asked.take(slots);
+        self.elsewhere.1.subtract(slots);
         self.take_from_passed(slots);
     }
 
@@ -47,6 +48,7 @@ impl Motion {
         self.offered.subtract(slots);
         // Whoever still hands them over to this node: they are another's now.
         self.asked.take(slots);
+        self.elsewhere.1.subtract(slots);
         self.take_from_passed(slots);
         let passed = self.passed.entry(follower.clone());
         let passed = passed.or_insert_with(|| Passed::new(now, boot));
@@ -79,7 +81,7 @@ impl Motion {
             given.subtract(&self.awaiting.all());
             if !has_waited {
                 given.subtract(&self.asked.all());
-                given.subtract(&self.lately_passed(now, &follower));
+                given.subtract(&self.held_elsewhere(now, &follower));
             }
             if let Some(view) = &self.view {
                 given = view.owned_by(&follower, &given);
@@ -192,9 +194,15 @@ impl Motion {
         });
     }
 
-    /// What others than this follower were given lately, and so are likely to hold.
-    fn lately_passed(&self, now: Nanos, follower: &NodeId) -> SlotSet {
-        let mut slots = SlotSet::new();
+    /// What others than this follower were given lately, and what came to others while this node waited.
+    fn held_elsewhere(&self, now: Nanos, follower: &NodeId) -> SlotSet {
+        let (since, slots) = &self.elsewhere;
+        let is_late = now >= since.saturating_add(PATIENCE);
+        let mut slots = if is_late {
+            SlotSet::new()
+        } else {
+            slots.clone()
+        };
         for (node, passed) in &self.passed {
             if node != follower && !passed.had(now, PATIENCE) {
                 slots.extend(&passed.slots);

@@ -70,6 +70,9 @@ impl Node {
             ask,
             boot,
         } = told;
+        if amendment.is_some() {
+            self.known.forget(ask.key);
+        }
         if at == ChargedAt::Local
             && let Some(amendment) = &amendment
         {
@@ -105,18 +108,16 @@ impl Node {
         let routes = self.routes.load_full();
         let mut sent = None;
         if let Some(change) = change {
-            let taken = match self.owner.keeper(&routes, &ask) {
+            let taken = match self.owner.keeper(&routes, ask.key.slot()) {
                 Keeper::Here if self.amend_here(when.now, change) => Ok(None),
-                Keeper::Here | Keeper::Nobody => Err(NotTaken::Now(room)),
+                Keeper::Here | Keeper::Nobody => Err(NotTaken(room)),
                 Keeper::Peer(link) => link
                     .amend_until(when.now, change, room)
                     .map(|sequence| Some((link, sequence))),
             };
             match taken {
                 Ok(on_its_way) => sent = on_its_way,
-                // Nothing is to be done: the state is told.
-                Err(NotTaken::Ever) => {}
-                Err(NotTaken::Now(room)) => {
+                Err(NotTaken(room)) => {
                     if let Some(room) = room {
                         self.errands.put(room, change);
                     }

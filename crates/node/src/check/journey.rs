@@ -73,13 +73,18 @@ impl Journey {
     /// Asks a peer; `None` if the ask cannot be sent.
     pub(super) fn start(
         node: &Arc<Node>,
-        link: &Arc<Link>,
-        way: Way,
-        (started, mode, asks): (Nanos, Mode, Asks),
+        (link, way): (&Arc<Link>, Way),
+        checked: super::Asked,
+        asks: Asks,
     ) -> Option<Self> {
-        let deadline = started.saturating_add(node.config.timeouts.check_deadline.into());
-        let until = ask_until(node, way, started, deadline);
-        let first = Some(link.ask((started, until), (mode, &asks), None, way)?);
+        let super::Asked {
+            now,
+            deadline,
+            mode,
+            ..
+        } = checked;
+        let until = ask_until(node, way, now, deadline);
+        let first = Some(link.ask((now, until), (mode, &asks), None, way)?);
         Some(Self {
             node: Arc::clone(node),
             link: Arc::clone(link),

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use smallvec::SmallVec;
-use tollgate_cluster::{Hold, Step};
+use tollgate_cluster::{Hold, Known, Step};
 use tollgate_limit::{
     Applied, AppliedLimits, Cost, DecidedBy, Decision, LimitDecision, Mode, Verdict,
 };
@@ -14,6 +14,7 @@ use tollgate_wire::peer::Way;
 use super::{
     Asked, Checked, Ongoing,
     journey::{Decider, End, Journey},
+    known::Probe,
     stand_in::{StandIn, member_for, stand_in_of},
 };
 use crate::{clock::Clock as _, link::Link, node::Node, routes::Routes};
@@ -42,14 +43,29 @@ impl Node {
             }
             Hold::No => routes.link(routes.owner(slot)?),
         };
-        match link {
-            Some(link) if link.is_usable() => {
-                let checked = self.ask_one(link, Way::Owner, applied, asked);
-                // It took no more: nobody else is asked for it.
-                checked
+        let link = link?;
+        // It has waited for others long enough.
+        if asked.now >= asked.deadline {
+            return None;
+        }
+        let probe = match self.known_of(&applied.ask(), asked) {
+            Known::Nothing => None,
+            Known::Probe(ticket) => Some(Probe::new(self, ticket)),
+            Known::Denied(verdict) => {
+                let by = self.from_memory();
+                return Some(Checked::Now(self.told(applied, asked, verdict, by)));
             }
-            Some(link) => self.stand_in_for_one(routes, link, applied, asked),
-            None => None,
+            Known::Wait(until) => {
+                let key = applied.key;
+                let applied = [applied.clone()].into_iter().collect();
+                return Some(self.await_probe(applied, (key, until), asked));
+            }
+        };
+        if link.is_usable() {
+            // If it takes no more nobody else is asked for it.
+            self.ask_one((link, Way::Owner), applied, asked, probe)
+        } else {
+            self.stand_in_for_one(routes, link, (applied, asked), probe)
         }
     }
 
@@ -87,18 +103,19 @@ impl Node {
 
     fn ask_one(
         self: &Arc<Self>,
-        link: &Arc<Link>,
-        way: Way,
+        (link, way): (&Arc<Link>, Way),
         applied: &Applied,
         asked: Asked,
+        probe: Option<Probe>,
     ) -> Option<Checked> {
         let asks = SmallVec::from_slice(&[applied.ask()]);
-        let journey = Journey::start(self, link, way, (asked.now, asked.mode, asks))?;
+        let journey = Journey::start(self, (link, way), asked, asks)?;
         let node = Arc::clone(self);
         Some(Checked::Later(Box::pin(node.settle_one(
             applied.clone(),
             asked,
             journey,
+            probe,
         ))))
     }
 
@@ -107,8 +124,8 @@ impl Node {
         self: &Arc<Self>,
         routes: &Routes,
         failed: &Link,
-        applied: &Applied,
-        asked: Asked,
+        (applied, asked): (&Applied, Asked),
+        probe: Option<Probe>,
     ) -> Option<Checked> {
         let failed = routes.view.placement.index_of(failed.peer());
         let member = member_for(routes, applied.key.slot(), failed)?;
@@ -131,7 +148,7 @@ impl Node {
             }
             StandIn::Peer(link) => {
                 let way = Way::Standby { link: 0, number: 0 };
-                self.ask_one(&link, way, applied, asked)
+                self.ask_one((&link, way), applied, asked, probe)
             }
             StandIn::Nobody => None,
         }
@@ -142,14 +159,18 @@ impl Node {
         applied: Applied,
         asked: Asked,
         mut journey: Journey,
+        probe: Option<Probe>,
     ) -> Decision {
         let end = journey.end().await;
         match end {
             End::Decided { at, by, verdicts } => {
                 // The ids of checks are many and each is asked for once: they must not take the places of
                 // the keys whose fallback starts from the last answer.
-                if by.step == Step::Peer && !self.ids.contains(&applied.limit) {
-                    self.remember(at, &journey.asks, &verdicts);
+                if !self.ids.contains(&applied.limit) {
+                    self.remember((asked.now, at), &by, &journey.asks, &verdicts);
+                }
+                if let Some(probe) = probe {
+                    probe.done();
                 }
                 match verdicts.first() {
                     Some(verdict) => self.told(&applied, asked, *verdict, by),

@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use futures_util::future::join_all;
 use smallvec::SmallVec;
-use tollgate_cluster::{Group, Indices, Step};
+use tollgate_cluster::{Group, Indices, Known, Step};
 use tollgate_limit::{DecidedBy, Decision, Nanos, NodeId, Verdict};
 use tollgate_wire::peer::Way;
 use tracing::error;
 
 use super::{
-    Checked, Ongoing, answer_of, asks_of,
+    Asked, Checked, Ongoing, answer_of, asks_of,
     journey::{Asks, Decider, End, Journey},
     stand_in::{StandIn, member_for, stand_in_of},
 };
@@ -33,10 +33,14 @@ impl Node {
     /// Asks all remote owners of a check whose own limits have admitted it.
     pub(super) fn ask_peers(
         self: &Arc<Self>,
-        now: Nanos,
         routes: &Routes,
         mut check: Ongoing,
+        checked: Asked,
     ) -> Checked {
+        let now = checked.now;
+        if self.is_denied(&mut check, checked) {
+            return Checked::Now(self.finish(now, check));
+        }
         let groups: SmallVec<[Group; 1]> = check.plan.remote().into();
         let mut to_ask = SmallVec::<[ToAsk; 1]>::new();
         for Group { owner, limits } in groups {
@@ -58,10 +62,9 @@ impl Node {
             }
         }
         let mut asked = SmallVec::<[OnTheWay; 1]>::new();
-        let mode = check.plan.mode();
         for ToAsk { link, way, limits } in to_ask {
             let asks = asks_of(&check, &limits);
-            match Journey::start(self, &link, way, (now, mode, asks)) {
+            match Journey::start(self, (&link, way), checked, asks) {
                 Some(journey) => asked.push(OnTheWay { limits, journey }),
                 None => self.fall_back(now, routes, &mut check, &limits),
             }
@@ -71,7 +74,7 @@ impl Node {
         }
         let node = Arc::clone(self);
         // Charges are in several places: they must be settled even if the asker goes away.
-        let settled = tokio::spawn(node.settle(check, asked));
+        let settled = tokio::spawn(node.settle(check, now, asked));
         let node = Arc::clone(self);
         Checked::Later(Box::pin(async move {
             match settled.await {
@@ -91,6 +94,7 @@ impl Node {
     async fn settle(
         self: Arc<Self>,
         mut check: Ongoing,
+        sent_at: Nanos,
         asked: SmallVec<[OnTheWay; 1]>,
     ) -> Decision {
         let ends = join_all(asked.into_iter().map(async |mut asked| {
@@ -103,9 +107,7 @@ impl Node {
         for (end, OnTheWay { limits, journey }) in ends {
             match end {
                 End::Decided { at, by, verdicts } => {
-                    if by.step == Step::Peer {
-                        self.remember(at, &journey.asks, &verdicts);
-                    }
+                    self.remember((sent_at, at), &by, &journey.asks, &verdicts);
                     let answers = verdicts.into_iter().map(|verdict| answer_of(verdict, &by));
                     check.settlement.record(by.step, &limits, answers);
                 }
@@ -171,8 +173,44 @@ impl Node {
         to_ask
     }
 
-    /// What owners say is where a local share would start.
-    pub(super) fn remember(&self, now: Nanos, asks: &Asks, verdicts: &[Verdict]) {
+    /// Whether a limit of a peer is known to refuse: then nobody is asked.
+    fn is_denied(&self, check: &mut Ongoing, checked: Asked) -> bool {
+        let limits = check.plan.remote().iter().flat_map(|group| &group.limits);
+        let limits: Indices = limits.copied().collect();
+        for limit in limits {
+            let Some(applied) = check.applied.get(limit) else {
+                continue;
+            };
+            match self.known_of(&applied.ask(), checked) {
+                Known::Denied(verdict) => {
+                    let answer = answer_of(verdict, &self.from_memory());
+                    check.settlement.record(Step::Nowhere, &[limit], [answer]);
+                    return true;
+                }
+                // With other limits beside it, it is asked as if nothing were known.
+                Known::Probe(ticket) => self.known.denials.handle_gone(ticket),
+                Known::Nothing | Known::Wait(_) => {}
+            }
+        }
+        false
+    }
+
+    /// What owners say is where a local share would start, and what they refuse is refused from memory for
+    /// a while.
+    pub(super) fn remember(
+        &self,
+        (sent_at, now): (Nanos, Nanos),
+        by: &Decider,
+        asks: &Asks,
+        verdicts: &[Verdict],
+    ) {
+        if by.step != Step::Peer {
+            return;
+        }
+        if by.by == DecidedBy::Owner && !by.degraded {
+            let answers = (asks.as_slice(), verdicts);
+            self.known.denials.handle_answers(sent_at, now, answers);
+        }
         for (ask, verdict) in asks.iter().zip(verdicts) {
             self.shares
                 .handle_answer(now, ask.key, &ask.rule, verdict.used);

@@ -244,6 +244,7 @@ impl Link {
         } else {
             self.refresh(&state);
         }
+        self.tell_switches();
         info!(peer = %self.peer, "peer connected");
     }
 

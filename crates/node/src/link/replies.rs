@@ -112,8 +112,8 @@ impl Link {
         }
     }
 
-    /// Gives a charge back to the boot of the peer that charged, if it is told, sent again until it is
-    /// acknowledged or its window has passed. If too much is outstanding the charge stays: the error is to
+    /// Gives a charge back to the boot of the peer that charged, if it is told; to another it is a refund. Sent
+    /// again until it is acknowledged or its window has passed. If too much is outstanding the charge stays: the error is to
     /// refuse.
     pub(crate) fn give_back(&self, now: Nanos, amendment: Amendment, boot: Option<BootId>) {
         let change = Returned {
@@ -122,9 +122,8 @@ impl Link {
             boot: boot.filter(|_| !amendment.outlives_owner()),
         };
         match self.amend_until(now, change, None) {
-            // Who charged it is gone, and the charge too.
-            Ok(_) | Err(NotTaken::Ever) => {}
-            Err(NotTaken::Now(_no_room)) => {
+            Ok(_) => {}
+            Err(NotTaken(_no_room)) => {
                 warn!(peer = %self.peer, "a charge stays: too much is outstanding");
             }
         }
@@ -141,21 +140,16 @@ impl Link {
         change: Returned,
         room: Option<Room>,
     ) -> Result<u64, NotTaken> {
-        let Returned {
-            amendment,
-            expires,
-            boot,
-        } = change;
         let mut state = self.state.lock();
-        if boot.is_some_and(|boot| boot != state.amendments.owner()) {
-            return Err(NotTaken::Ever);
-        }
+        let Returned {
+            amendment, expires, ..
+        } = change.for_owner(state.amendments.owner());
         if state.is_retired || expires <= now {
-            return Err(NotTaken::Now(room));
+            return Err(NotTaken(room));
         }
         let pushed = state.amendments.push_until(expires, amendment, room);
         drop(state);
-        let sequence = pushed.map_err(|QueueFull(room)| NotTaken::Now(room))?;
+        let sequence = pushed.map_err(|QueueFull(room)| NotTaken(room))?;
         self.send_amendment(sequence, &amendment);
         Ok(sequence)
     }

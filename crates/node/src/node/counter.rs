@@ -58,7 +58,7 @@ impl Node {
             rule,
             cost: Cost::ONE,
         };
-        let (owner, counter) = match self.owner.keeper(routes, &ask) {
+        let (owner, counter) = match self.owner.keeper(routes, key.slot()) {
             Keeper::Here => (&self.config.node, self.owner.store.read(now, key, &rule)),
             Keeper::Nobody => return Err(CounterUnreachable),
             Keeper::Peer(link) => {

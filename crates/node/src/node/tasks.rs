@@ -116,6 +116,7 @@ async fn sweep(node: Weak<Node>) {
         if round % SWEEPS_A_ROUND == 0 {
             node.owner.boots.sweep(now);
             node.shares.sweep_answers(now);
+            node.known.denials.sweep(now);
         }
     }
 }

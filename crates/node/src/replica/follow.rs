@@ -150,7 +150,9 @@ impl Owner {
                     motion.handle_final(now, source, &slots);
                 });
             }
-            Delivery::Reported(_number) => {}
+            Delivery::Reported(number) => {
+                mover.reports.lock().handle_reported(source, number);
+            }
         }
     }
 

@@ -14,7 +14,7 @@ use std::{
 
 use parking_lot::Mutex;
 use tokio::sync::{Notify, futures::Notified};
-use tollgate_cluster::{Motion, MotionAction, MotionView, SlotStates, Source, TakenIn, take_in};
+use tollgate_cluster::{Motion, MotionAction, MotionView, OwedSlots, Reports, SlotStates, Source, TakenIn, take_in};
 use tollgate_limit::{Nanos, NodeId, Series, SlotId, SlotSet, Store};
 use tollgate_wire::{
     identity::{BootId, Phase},
@@ -22,22 +22,43 @@ use tollgate_wire::{
 };
 use tracing::debug;
 
-use super::orders::Orders;
+use super::{orders::Orders, report::owed_slots};
 use crate::view::View;
 
 /// What moves slots and counts between this node and the others.
 #[derive(Debug)]
 pub(crate) struct Mover {
     motion: Mutex<Motion>,
+    /// The view that the motion goes by.
+    seen: Mutex<Seen>,
     /// The streams to those that this node follows.
     sources: Mutex<BTreeMap<NodeId, Arc<Orders>>>,
     /// The streams of those that follow this node.
     followers: Mutex<BTreeMap<NodeId, Arc<Follower>>>,
     /// Slots in which this node counted without holding them.
-    owed: Mutex<SlotSet>,
+    pub(super) owed: Arc<OwedSlots>,
+    pub(super) reports: Mutex<Reports>,
+    /// What the motion knows of that.
+    told_owed: Mutex<SlotSet>,
     moved: Notify,
     timer: Notify,
     pub(super) counters: MoverCounters,
+}
+
+/// What tells one view from another.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Seen {
+    generation: u64,
+    placement: u64,
+}
+
+impl Seen {
+    fn of(view: &View) -> Self {
+        Self {
+            generation: view.identity.generation,
+            placement: view.placement.fingerprint(),
+        }
+    }
 }
 
 /// What the moving of counts counts.
@@ -62,12 +83,16 @@ impl Mover {
     /// Nothing is held, nobody follows. Also where readers see how each slot is held.
     pub(crate) fn new() -> (Self, Arc<SlotStates>) {
         let motion = Motion::new();
+        let reports = Reports::new();
         let states = motion.states();
         let mover = Self {
             motion: Mutex::new(motion),
+            seen: Mutex::default(),
             sources: Mutex::default(),
             followers: Mutex::default(),
-            owed: Mutex::default(),
+            owed: reports.marked(),
+            reports: Mutex::new(reports),
+            told_owed: Mutex::default(),
             moved: Notify::new(),
             timer: Notify::new(),
             counters: MoverCounters::default(),
@@ -82,8 +107,12 @@ impl Mover {
 
     /// The view has changed.
     pub(crate) fn handle_view(&self, store: &Store, now: Nanos, view: &View) {
+        let seen = Seen::of(view);
         let view = motion_view(view);
-        self.handle(store, now, |motion| motion.handle_view(now, &view));
+        self.handle(store, now, |motion| {
+            motion.handle_view(now, &view);
+            *self.seen.lock() = seen;
+        });
     }
 
     /// Lets the motion take an event, and does what it says.
@@ -122,6 +151,17 @@ impl Mover {
         }
     }
 
+    /// What is ordered from a source, if there is a stream to it.
+    pub(super) fn orders_to(&self, source: &NodeId) -> Option<Arc<Orders>> {
+        self.sources.lock().get(source).cloned()
+    }
+
+    /// Whether there is one that takes more.
+    pub(super) fn can_order(&self, source: &NodeId) -> bool {
+        let sources = self.sources.lock();
+        sources.get(source).is_some_and(|orders| orders.has_room())
+    }
+
     fn give(&self, store: &Store, now: Nanos, follower: &NodeId, slots: &SlotSet) {
         let known = self.followers.lock().get(follower).cloned();
         match known {
@@ -145,6 +185,7 @@ impl Mover {
         let mut sources = self.sources.lock();
         let known = sources.insert(source.clone(), Arc::clone(&orders));
         drop(sources);
+        self.reports.lock().handle_disconnected(source);
         self.handle(store, now, |motion| {
             if known.is_some() {
                 motion.handle_disconnected(now, source);
@@ -170,15 +211,26 @@ impl Mover {
         }
         drop(sources);
         if is_latest {
+            self.reports.lock().handle_disconnected(source);
             self.handle(store, now, |motion| motion.handle_disconnected(now, source));
         }
     }
 
     /// A follower's stream is up; it takes the place of an older one.
-    pub(super) fn admit(&self, follower: &NodeId) -> Arc<Follower> {
+    pub(super) fn admit(
+        &self,
+        store: &Store,
+        now: Nanos,
+        (follower, boot): (&NodeId, BootId),
+    ) -> Arc<Follower> {
         let admitted = Arc::new(Follower::default());
-        let mut followers = self.followers.lock();
-        followers.insert(follower.clone(), Arc::clone(&admitted));
+        self.handle(store, now, |motion| {
+            // With the motion's lock held: what it is given next goes by this stream.
+            let mut followers = self.followers.lock();
+            followers.insert(follower.clone(), Arc::clone(&admitted));
+            drop(followers);
+            motion.handle_followed(now, follower, boot);
+        });
         admitted
     }
 
@@ -225,14 +277,22 @@ impl Mover {
         self.handle_changed(now, &taken);
     }
 
-    /// Whether anybody follows this node.
-    pub(super) fn has_followers(&self) -> bool {
-        !self.followers.lock().is_empty()
-    }
-
     /// This node has counted in these slots without holding them.
     pub(crate) fn owe(&self, slots: impl IntoIterator<Item = SlotId>) {
-        Extend::extend(&mut *self.owed.lock(), slots);
+        for slot in slots {
+            self.owed.mark(slot);
+        }
+    }
+
+    /// Tells the motion what is still to be reported, if there is or was something.
+    pub(super) fn tell_owed(&self, store: &Store, now: Nanos) {
+        let owed = owed_slots(&self.reports.lock());
+        let mut told = self.told_owed.lock();
+        if *told != owed {
+            told.clone_from(&owed);
+            drop(told);
+            self.handle(store, now, |motion| motion.handle_owed(now, &owed));
+        }
     }
 
     /// When the motion wants to be told of the time, if it does.
@@ -245,14 +305,24 @@ impl Mover {
         self.timer.notified().await;
     }
 
-    /// While joining: whether the counts of all slots to come are here.
-    pub(crate) fn is_warm(&self) -> bool {
-        self.motion.lock().is_warm()
+    /// While joining: whether the counts of all slots to come are here, by just this view.
+    pub(super) fn is_warm_for(&self, view: &View) -> bool {
+        let motion = self.motion.lock();
+        *self.seen.lock() == Seen::of(view) && motion.is_warm()
     }
 
-    /// While leaving: whether all slots are handed over.
-    pub(crate) fn is_drained(&self) -> bool {
-        self.motion.lock().is_drained()
+    /// While leaving: waits until all slots are handed over, by the view that stands then.
+    pub(crate) async fn drained(&self, view: impl Fn() -> Arc<View>) {
+        loop {
+            let moved = self.moved();
+            let motion = self.motion.lock();
+            let is_drained = *self.seen.lock() == Seen::of(&view()) && motion.is_drained();
+            drop(motion);
+            if is_drained {
+                return;
+            }
+            moved.await;
+        }
     }
 
     /// Slots on their way to this node, and away from it.

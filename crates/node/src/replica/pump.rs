@@ -7,6 +7,7 @@ use std::{
 
 use tokio::time::{MissedTickBehavior, sleep_until};
 use tollgate_limit::{Nanos, Series};
+use tollgate_wire::identity::Phase;
 
 use crate::{clock::Clock as _, node::Node, serve::Owner, view::View};
 
@@ -16,6 +17,8 @@ const PUMP: Duration = Duration::from_millis(5);
 const AT_ONCE: usize = 1_024;
 /// Takes in one turn: what is left waits for the next.
 const TAKES: usize = 16;
+/// How often the motion is told what is still to be reported.
+const OWED_INTERVAL: Nanos = Nanos::from_millis(1_000);
 /// How long the motion's timer sleeps at most.
 const LONGEST_WAIT: Nanos = Nanos::from_millis(1_000);
 
@@ -24,10 +27,17 @@ pub(crate) async fn run(node: Weak<Node>) {
     let mut ticks = tokio::time::interval(PUMP);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut series = Vec::new();
+    let mut next_owed = Nanos::ZERO;
     loop {
         ticks.tick().await;
         let Some(node) = node.upgrade() else { return };
         node.owner.pump(&mut series);
+        let now = node.clock.now();
+        node.report_owed(now);
+        if now >= next_owed {
+            next_owed = now.saturating_add(OWED_INTERVAL);
+            node.owner.mover.tell_owed(&node.owner.store, now);
+        }
     }
 }
 
@@ -35,6 +45,7 @@ pub(crate) async fn run(node: Weak<Node>) {
 pub(crate) async fn motion_timer(node: Weak<Node>) {
     loop {
         let Some(strong) = node.upgrade() else { return };
+        strong.tell_warm();
         let owner = Arc::clone(&strong.owner);
         drop(strong);
         // Looks up now and then whether the node is still there.
@@ -50,6 +61,16 @@ pub(crate) async fn motion_timer(node: Weak<Node>) {
                 }
             }
             () = owner.mover.timer_changed() => {}
+        }
+    }
+}
+
+impl Node {
+    /// Tells control, while joining, that the counts of the slots to come are here.
+    fn tell_warm(&self) {
+        let view = self.control.view();
+        if view.phase() == Phase::Joining && self.owner.mover.is_warm_for(&view) {
+            self.control.warm(&view);
         }
     }
 }

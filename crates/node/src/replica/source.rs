@@ -9,6 +9,7 @@ use quinn::SendStream;
 use tollgate_limit::NodeId;
 use tollgate_wire::{
     CodecError, frame,
+    identity::BootId,
     replica::{Delivery, Order, put_delivery, read_order},
 };
 
@@ -36,12 +37,13 @@ impl Drop for Admitted<'_> {
 pub(crate) async fn serve_follower(
     owner: &Arc<Owner>,
     (send, frames): (SendStream, FrameReader),
-    peer: &NodeId,
+    (peer, boot): (&NodeId, BootId),
 ) -> Result<(), Problem> {
+    let now = owner.clock.now();
     let admitted = Admitted {
         owner,
         peer,
-        follower: owner.mover.admit(peer),
+        follower: owner.mover.admit(&owner.store, now, (peer, boot)),
     };
     tokio::select! {
         ended = read(owner, frames, (peer, &admitted.follower)) => ended,

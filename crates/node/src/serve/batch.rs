@@ -7,6 +7,7 @@ use tollgate_cluster::Acceptance;
 use tollgate_limit::{Ask, Change, DecidedBy, Nanos, Rule, Verdict};
 use tollgate_wire::{
     CodecError, OLDEST_PROTOCOL_VERSION, PROTOCOL_VERSION, frame,
+    identity::BootId,
     peer::{
         Amend, CheckHead, PeerAsk, Reply, Request, Way, put_reply, put_verdicts, read_ask,
         read_request,
@@ -66,6 +67,12 @@ impl Stream {
             asks: Vec::new(),
             verdicts: SmallVec::new(),
         }
+    }
+
+    /// The caller's boot.
+    pub(super) const fn boot_id(&self) -> BootId {
+        let (boot, _link) = self.caller;
+        boot
     }
 
     /// Where answers that had to wait are; `None` if none had to.
@@ -135,7 +142,12 @@ impl Stream {
                     },
                 )?;
             }
-            Request::Switches(_) => put(out, id, &Reply::Done)?,
+            Request::Switches(switches) => {
+                if batch.owner.switches.merge(&switches) {
+                    batch.owner.tell_switches();
+                }
+                put(out, id, &Reply::Done)?;
+            }
             Request::Follow => return Ok(Goes::Follow),
             Request::Hello(_) => return Err(Problem::Malformed("a second hello".to_owned())),
         }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tokio::time::timeout_at;
 use tollgate_cluster::{HOLD, Hold};
-use tollgate_limit::{Ask, DecidedBy, Mode, Nanos, NodeId, SlotSet, Verdict};
+use tollgate_limit::{Ask, DecidedBy, Mode, Nanos, NodeId, SlotId, SlotSet, Verdict};
 use tollgate_wire::peer::{Reply, Said};
 
 use super::Owner;
@@ -98,14 +98,14 @@ pub(crate) enum Keeper<'a> {
 }
 
 impl Owner {
-    /// Who keeps the counter of an ask.
-    pub(crate) fn keeper<'a>(&self, routes: &'a Routes, ask: &Ask) -> Keeper<'a> {
-        let link = match self.stand(std::slice::from_ref(ask)) {
-            Stand::Here | Stand::Overdue => return Keeper::Here,
-            Stand::Awaiting => None,
-            Stand::Given(to) => routes.link_to(&to),
-            Stand::Elsewhere => {
-                let owner = routes.owner(ask.key.slot());
+    /// Who keeps the counters of a slot.
+    pub(crate) fn keeper<'a>(&self, routes: &'a Routes, slot: SlotId) -> Keeper<'a> {
+        let link = match self.states.hold(slot) {
+            Hold::Yes | Hold::Overdue => return Keeper::Here,
+            Hold::Awaiting => None,
+            Hold::Given(to) => routes.link_to(&to),
+            Hold::No => {
+                let owner = routes.owner(slot);
                 owner.and_then(|owner| routes.link(owner))
             }
         };
