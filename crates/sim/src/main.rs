@@ -12,6 +12,7 @@ use std::{
 use clap::Parser;
 use tollgate_sim::{
     Report,
+    pure::{self, Mode},
     seeds::{self, Summary},
     shipped,
 };
@@ -23,6 +24,9 @@ const TOLD: usize = 3;
 #[derive(Clone, Debug, Parser)]
 #[command(name = "tollgate-sim")]
 struct Arguments {
+    /// How many seeds the protocol alone is run with, in each of its two modes.
+    #[arg(long = "seeds", default_value_t = 1_000)]
+    pure_seeds: u64,
     /// How many seeds shipped nodes are run with: QUIC, gossip and all.
     #[arg(long, default_value_t = 20)]
     quinn_seeds: u64,
@@ -32,6 +36,9 @@ struct Arguments {
     /// The protocol alone only.
     #[arg(long)]
     pure: bool,
+    /// Of the protocol alone: only whether it comes to rest after faults.
+    #[arg(long)]
+    liveness: bool,
     /// Run just this seed.
     #[arg(long)]
     seed: Option<u64>,
@@ -51,7 +58,7 @@ fn main() -> io::Result<ExitCode> {
     let mut out = io::stdout();
     let is_good = match arguments.nodes {
         Some(nodes) => kill(&mut out, nodes, &arguments)?,
-        None => quinn(&mut out, &arguments)?,
+        None => all(&mut out, &arguments)?,
     };
     Ok(if is_good {
         ExitCode::SUCCESS
@@ -60,26 +67,53 @@ fn main() -> io::Result<ExitCode> {
     })
 }
 
-fn quinn(out: &mut impl Write, arguments: &Arguments) -> io::Result<bool> {
+/// Whether every promise was kept, on each level that is asked for.
+fn all(out: &mut impl Write, arguments: &Arguments) -> io::Result<bool> {
+    let mut is_good = true;
+    if !arguments.quinn {
+        for mode in [Mode::Safety, Mode::Liveness] {
+            if mode == Mode::Safety && arguments.liveness {
+                continue;
+            }
+            let name = match mode {
+                Mode::Safety => "the protocol, faults at any time",
+                Mode::Liveness => "the protocol, faults that stop",
+            };
+            let run = |seed| Report::of_pure(pure::run(seed, mode));
+            is_good &= level(out, arguments, (name, arguments.pure_seeds), run)?;
+        }
+    }
+    if !arguments.pure {
+        let level_of = ("shipped nodes", arguments.quinn_seeds);
+        is_good &= level(out, arguments, level_of, shipped::run)?;
+    }
+    Ok(is_good)
+}
+
+/// Runs one level and tells what came of it.
+fn level(
+    out: &mut impl Write,
+    arguments: &Arguments,
+    (name, seeds): (&str, u64),
+    run: impl Fn(u64) -> Report + Sync,
+) -> io::Result<bool> {
     let threads = arguments.threads;
     let threads = threads.or_else(|| thread::available_parallelism().ok());
     let threads = threads.unwrap_or(NonZeroUsize::MIN);
-    let range = arguments
-        .seed
-        .map_or((0, arguments.quinn_seeds), |seed| (seed, 1));
+    let range = arguments.seed.map_or((0, seeds), |seed| (seed, 1));
     let mut told = Ok(());
-    let summary = seeds::run(range, threads, shipped::run, |report| {
+    let summary = seeds::run(range, threads, run, |report| {
         if told.is_ok() && !report.is_good() {
-            told = failure(out, "--quinn", report);
+            told = failure(out, report);
         }
     });
     told?;
-    summarize(out, "shipped nodes", &summary)?;
+    summarize(out, name, &summary)?;
     Ok(summary.failed.is_empty())
 }
 
 /// What a run broke, and how to see it again.
-fn failure(out: &mut impl Write, level: &str, report: &Report) -> io::Result<()> {
+fn failure(out: &mut impl Write, report: &Report) -> io::Result<()> {
     let seed = report.seed;
     writeln!(out, "seed {seed} FAILED with faults {:?}", report.faults)?;
     for trouble in report.trouble.iter().take(TOLD) {
@@ -88,10 +122,7 @@ fn failure(out: &mut impl Write, level: &str, report: &Report) -> io::Result<()>
     for violation in report.violations.iter().take(TOLD) {
         writeln!(out, "  {violation}")?;
     }
-    writeln!(
-        out,
-        "  repeat: cargo run -p tollgate-sim --release -- {level} --seed {seed}"
-    )
+    writeln!(out, "  repeat: {}", report.command)
 }
 
 fn summarize(out: &mut impl Write, what: &str, summary: &Summary) -> io::Result<()> {

@@ -2,13 +2,17 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use crate::Violation;
+use tollgate_limit::Nanos;
+
+use crate::{Violation, pure};
 
 /// One run.
 #[derive(Clone, Debug)]
 pub struct Report {
     /// Its seed.
     pub seed: u64,
+    /// The command that does it again.
+    pub command: String,
     /// Faults that struck and changes that were made, by kind.
     pub faults: BTreeMap<&'static str, u64>,
     /// Checks that were asked.
@@ -28,9 +32,10 @@ pub struct Report {
 impl Report {
     /// A run that came to no end.
     #[must_use]
-    pub const fn failed(seed: u64, trouble: Vec<String>) -> Self {
+    pub fn failed((seed, command): (u64, String), trouble: Vec<String>) -> Self {
         Self {
             seed,
+            command,
             faults: BTreeMap::new(),
             checks: 0,
             degraded: 0,
@@ -41,9 +46,38 @@ impl Report {
         }
     }
 
+    /// What a run of the pure level came to.
+    #[must_use]
+    pub fn of_pure(run: pure::Report) -> Self {
+        let mut faults = BTreeMap::new();
+        let mut count = |kind, number| *faults.entry(kind).or_default() += number;
+        for fault in &run.history.faults {
+            count(fault.kind(), 1);
+        }
+        let changes = run.history.changes.iter();
+        let changes = changes.filter(|at| **at > Nanos::ZERO);
+        count("planned change", number(changes.count()));
+        let degraded = run.history.answers.iter().filter(|it| it.degraded);
+        Self {
+            seed: run.seed,
+            command: run.command(),
+            faults,
+            checks: number(run.history.answers.len()),
+            degraded: number(degraded.count()),
+            violations: run.violations,
+            trouble: run.unsettled,
+            settled: None,
+            hash: run.trace,
+        }
+    }
+
     /// Whether it kept all promises.
     #[must_use]
     pub fn is_good(&self) -> bool {
         self.violations.is_empty() && self.trouble.is_empty()
     }
+}
+
+fn number(count: usize) -> u64 {
+    u64::try_from(count).unwrap_or(u64::MAX)
 }

@@ -63,6 +63,7 @@ struct Seen {
 #[must_use]
 pub fn run(seed: u64) -> Report {
     let plan = Plan::of(seed);
+    let command = format!("cargo run -p tollgate-sim --release -- --quinn --seed {seed}");
     let run = Simulation::run_for(seed, LONGEST, async |simulation| {
         scenario(simulation, &plan).await
     });
@@ -76,6 +77,7 @@ pub fn run(seed: u64) -> Report {
     match finished {
         Ok(seen) => Report {
             seed,
+            command,
             faults: seen.done.kinds,
             checks: count(seen.answers.len()),
             degraded: count(seen.answers.iter().filter(|it| it.is_degraded()).count()),
@@ -84,7 +86,7 @@ pub fn run(seed: u64) -> Report {
             settled: seen.settled,
             hash,
         },
-        Err(trouble) => Report::failed(seed, vec![trouble]),
+        Err(trouble) => Report::failed((seed, command), vec![trouble]),
     }
 }
 

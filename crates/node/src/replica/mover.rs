@@ -315,14 +315,16 @@ impl Mover {
     pub(crate) async fn drained(&self, view: impl Fn() -> Arc<View>) {
         loop {
             let moved = self.moved();
-            let motion = self.motion.lock();
-            let is_drained = *self.seen.lock() == Seen::of(&view()) && motion.is_drained();
-            drop(motion);
-            if is_drained {
+            if self.is_drained_for(&view()) {
                 return;
             }
             moved.await;
         }
+    }
+
+    fn is_drained_for(&self, view: &View) -> bool {
+        let motion = self.motion.lock();
+        *self.seen.lock() == Seen::of(view) && motion.is_drained()
     }
 
     /// Slots on their way to this node, and away from it.

@@ -7,7 +7,6 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use parking_lot::Mutex;
 use tokio::time::sleep;
 use tollgate_limit::{Nanos, SlotId};
-use tollgate_node::Node;
 use tollgate_wire::identity::BootId;
 
 use crate::{history::Held, rig::Rig};
@@ -51,21 +50,13 @@ impl Holders {
     }
 }
 
-/// Whether a node decides for a slot as its owner.
-pub(super) fn holds(node: &Node, slot: SlotId) -> bool {
-    let view = node.view();
-    let owner = view.placement.owner(slot);
-    let owner = owner.and_then(|owner| view.placement.member(owner));
-    node.is_active() && owner == Some(&node.config().node)
-}
-
 async fn look(rig: Rig, keys: Vec<(String, SlotId)>, seen: Arc<Mutex<Seen>>) {
     loop {
         let now = Nanos::from(rig.network().now());
         let mut held = BTreeMap::new();
         for (_seat, node) in rig.heard() {
             for (key, slot) in &keys {
-                if holds(&node, *slot) {
+                if node.holds(*slot) {
                     let boot = node.view().identity.boot.0;
                     held.insert((key.clone(), boot), node.config().node.clone());
                 }
