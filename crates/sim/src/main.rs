@@ -10,8 +10,10 @@ use std::{
 };
 
 use clap::Parser;
+use tollgate_limit::Nanos;
 use tollgate_sim::{
     Report,
+    history::History,
     pure::{self, Mode},
     seeds::{self, Summary},
     shipped,
@@ -42,6 +44,9 @@ struct Arguments {
     /// Run just this seed.
     #[arg(long)]
     seed: Option<u64>,
+    /// Tell all that was said of this key (with `--seed`).
+    #[arg(long, requires = "seed")]
+    key: Option<String>,
     /// Threads; each runs one seed at a time. All cores unless told.
     #[arg(long)]
     threads: Option<NonZeroUsize>,
@@ -106,6 +111,9 @@ fn level(
         if told.is_ok() && !report.is_good() {
             told = failure(out, report);
         }
+        if let (Ok(()), Some(key), Some(history)) = (&told, &arguments.key, &report.history) {
+            told = tell_key(out, key, history);
+        }
     });
     told?;
     summarize(out, name, &summary)?;
@@ -123,6 +131,50 @@ fn failure(out: &mut impl Write, report: &Report) -> io::Result<()> {
         writeln!(out, "  {violation}")?;
     }
     writeln!(out, "  repeat: {}", report.command)
+}
+
+/// All that a history has of a key, in order.
+fn tell_key(out: &mut impl Write, key: &str, history: &History) -> io::Result<()> {
+    let mut lines = Vec::new();
+    for it in history.answers.iter().filter(|it| it.key == key) {
+        let at = it.answered.unwrap_or(it.asked);
+        let (check, said, cost, by) = (it.check, it.said, it.cost, it.by.as_str());
+        let degraded = if it.degraded { " degraded" } else { "" };
+        let (asked, entry, node) = (millis(it.asked), &it.entry, &it.node);
+        let boot = it.boot.0 % 0x1000;
+        lines.push((at, format!("{said:?} {cost}, check {check} asked at {asked} of {entry}, by {by} {node}/{boot:03x}{degraded}")));
+    }
+    for it in history.amends.iter().filter(|it| it.key == key) {
+        lines.push((
+            it.asked,
+            format!("{:?}, acknowledged {:?}", it.what, it.answered.map(millis)),
+        ));
+    }
+    for it in history.holds.iter().filter(|it| it.key == key) {
+        let boot = it.boot.0 % 0x1000;
+        lines.push((
+            it.since,
+            format!("held by {}/{boot:03x} until {}", it.node, millis(it.until)),
+        ));
+    }
+    for fault in &history.faults {
+        lines.push((fault.since(), format!("{fault:?}")));
+    }
+    for change in &history.changes {
+        lines.push((*change, "a planned change begins or ends".to_owned()));
+    }
+    lines.sort_by_key(|(at, _)| *at);
+    for (at, line) in lines {
+        writeln!(out, "{:>8} {line}", millis(at))?;
+    }
+    for end in history.ends.iter().filter(|it| it.key == key) {
+        writeln!(out, "in the end {} are counted", end.counted)?;
+    }
+    Ok(())
+}
+
+const fn millis(at: Nanos) -> u64 {
+    at.as_nanos() / 1_000_000
 }
 
 fn summarize(out: &mut impl Write, what: &str, summary: &Summary) -> io::Result<()> {

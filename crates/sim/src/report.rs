@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use tollgate_limit::Nanos;
 
-use crate::{Violation, pure};
+use crate::{Violation, history::History, pure};
 
 /// One run.
 #[derive(Clone, Debug)]
@@ -27,6 +27,8 @@ pub struct Report {
     pub settled: Option<Duration>,
     /// A hash of all that happened.
     pub hash: u64,
+    /// All that its clients saw; `None`: it came to no end.
+    pub history: Option<History>,
 }
 
 impl Report {
@@ -43,6 +45,7 @@ impl Report {
             trouble,
             settled: None,
             hash: 0,
+            history: None,
         }
     }
 
@@ -68,6 +71,7 @@ impl Report {
             trouble: run.unsettled,
             settled: None,
             hash: run.trace,
+            history: Some(run.history),
         }
     }
 

@@ -85,6 +85,7 @@ pub fn run(seed: u64) -> Report {
             trouble: seen.trouble,
             settled: seen.settled,
             hash,
+            history: Some(seen.history),
         },
         Err(trouble) => Report::failed((seed, command), vec![trouble]),
     }
