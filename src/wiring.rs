@@ -16,7 +16,7 @@ use std::{
 use http::StatusCode;
 use tollgate_api::{
     Acted, Checked, Checker, ClusterView, CounterError, CounterQuery, CounterView, HeaderFamilies,
-    MemberView, MetricsSnapshot, Operator, Readiness, Switches,
+    MemberView, MetricsSnapshot, MotionView, Operator, Readiness, Switch, Switches,
 };
 use tollgate_limit::{
     Action, Attributes, CheckError, Cost, DecidedBy, HashKey, KeyHash, Limit, LimitDecision,
@@ -146,6 +146,10 @@ impl Operator for Edge {
             policies: report.policies,
             policies_error: self.policies.rejection(),
             switches: Switches::default(),
+            motion: MotionView {
+                is_warm: true,
+                ..MotionView::default()
+            },
             members: report.members.iter().map(member_view).collect(),
         }
     }
@@ -170,6 +174,12 @@ impl Operator for Edge {
             let reset = node.reset(key, rule).await;
             reset.map_err(|_unreachable| CounterError::Unreachable)
         })
+    }
+
+    fn set_switch(&self, switch: Switch, on: bool) -> Switches {
+        // TODO(node): `self.node.set_switch(switch, on)`, and what `self.node.switches()` says then.
+        let _ = (switch, on);
+        Switches::default()
     }
 
     fn readiness(&self) -> Readiness {
@@ -256,5 +266,6 @@ fn member_view(member: &MemberReport) -> MemberView {
         slots: member.slots,
         placement: member.placement,
         policies: member.policies,
+        replication_lag_ms: None,
     }
 }

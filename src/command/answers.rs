@@ -64,7 +64,39 @@ pub(super) struct ClusterAnswer {
     pub(super) policies: String,
     #[serde(default)]
     pub(super) policies_error: Option<String>,
+    // Nodes of an older version do not say what follows.
+    #[serde(default)]
+    pub(super) switches: SwitchesAnswer,
+    #[serde(default)]
+    pub(super) motion: MotionAnswer,
     pub(super) members: Vec<MemberAnswer>,
+}
+
+/// How the cluster's switches stand.
+#[derive(Debug, Default, Deserialize)]
+pub(super) struct SwitchesAnswer {
+    #[serde(default)]
+    pub(super) kill: bool,
+    #[serde(default)]
+    pub(super) shadow: bool,
+}
+
+/// Slots on their way to the node that answers and away from it.
+#[derive(Debug, Deserialize)]
+pub(super) struct MotionAnswer {
+    pub(super) slots_in: u64,
+    pub(super) slots_out: u64,
+    pub(super) warm: bool,
+}
+
+impl Default for MotionAnswer {
+    fn default() -> Self {
+        Self {
+            slots_in: 0,
+            slots_out: 0,
+            warm: true,
+        }
+    }
 }
 
 /// A member of the cluster.
@@ -79,9 +111,41 @@ pub(super) struct MemberAnswer {
     pub(super) slots: u64,
     pub(super) placement: Option<String>,
     pub(super) policies: Option<String>,
+    #[serde(default)]
+    pub(super) replication_lag_ms: Option<u64>,
 }
 
 impl ClusterAnswer {
+    /// What is not as it is in a settled cluster, a line for each: switches that are on, slots that move.
+    pub(super) fn unsettled(&self) -> Vec<String> {
+        let SwitchesAnswer { kill, shadow } = self.switches;
+        let MotionAnswer {
+            slots_in,
+            slots_out,
+            warm,
+        } = self.motion;
+        let switches = [
+            (
+                kill,
+                "the kill switch is ON: everything is admitted, nothing is counted",
+            ),
+            (shadow, "the shadow switch is ON: nothing is denied"),
+        ];
+        let on = switches.into_iter().filter(|(on, _)| *on);
+        let mut lines: Vec<_> = on.map(|(_, line)| line.to_owned()).collect();
+        if slots_in > 0 || slots_out > 0 {
+            let this = &self.this;
+            lines.push(format!(
+                "slots are moving: {slots_in} on their way to {this}, {slots_out} away from it"
+            ));
+        }
+        if !warm {
+            let this = &self.this;
+            lines.push(format!("{this} still copies the counts of its slots"));
+        }
+        lines
+    }
+
     /// Members that own slots.
     pub(super) fn active(&self) -> usize {
         self.members
@@ -106,6 +170,46 @@ mod tests {
     use serde_json::json;
 
     use super::ClusterAnswer;
+
+    fn cluster(more: serde_json::Value) -> ClusterAnswer {
+        let mut answer = json!({"self": "n1", "placement": "p", "policies": "a", "members": []});
+        let (into, more) = (answer.as_object_mut(), more.as_object().cloned());
+        into.unwrap().extend(more.unwrap());
+        serde_json::from_value(answer).unwrap()
+    }
+
+    #[test]
+    fn switches_and_moving_slots_are_told_and_nothing_of_a_settled_cluster() {
+        let unsettled = |more| cluster(more).unsettled();
+        let still = json!({"slots_in": 0, "slots_out": 0, "warm": true});
+        assert_eq!(unsettled(json!({})), [""; 0]);
+        let off = json!({"kill": false, "shadow": false});
+        assert_eq!(
+            unsettled(json!({"switches": off, "motion": still})),
+            [""; 0]
+        );
+        let on = json!({"kill": true, "shadow": true});
+        assert_eq!(
+            unsettled(json!({"switches": on, "motion": still})),
+            [
+                "the kill switch is ON: everything is admitted, nothing is counted",
+                "the shadow switch is ON: nothing is denied"
+            ]
+        );
+        let moving = json!({"slots_in": 7, "slots_out": 0, "warm": false});
+        assert_eq!(
+            unsettled(json!({"switches": off, "motion": moving})),
+            [
+                "slots are moving: 7 on their way to n1, 0 away from it",
+                "n1 still copies the counts of its slots"
+            ]
+        );
+        let leaving = json!({"slots_in": 0, "slots_out": 9, "warm": true});
+        assert_eq!(
+            unsettled(json!({"motion": leaving})),
+            ["slots are moving: 0 on their way to n1, 9 away from it"]
+        );
+    }
 
     #[test]
     fn members_whose_policies_differ_are_named_and_unknown_ones_are_not() {

@@ -42,6 +42,9 @@ pub(super) async fn run(arguments: StatusArguments) -> Result<Exit, Failure> {
         cluster.policies
     ))?;
     output::line(members(&cluster))?;
+    for line in cluster.unsettled() {
+        output::line(format_args!("\n{line}"))?;
+    }
     if let Some(error) = &cluster.policies_error {
         output::line(format_args!(
             "\nthe newest policies of {} are not in force: {error}",
@@ -71,6 +74,7 @@ fn members(cluster: &ClusterAnswer) -> Table {
         "http",
         "placement",
         "policies",
+        "lag",
     ]);
     let known = |fingerprint: &Option<String>| {
         let unknown = || "unknown".to_owned();
@@ -88,7 +92,13 @@ fn members(cluster: &ClusterAnswer) -> Table {
             member.api.to_string(),
             known(&member.placement),
             known(&member.policies),
+            lag(member.replication_lag_ms),
         ]);
     }
     table
+}
+
+/// For how long the oldest change has waited that the member was not told.
+fn lag(millis: Option<u64>) -> String {
+    millis.map_or_else(|| "-".to_owned(), |millis| format!("{millis}ms"))
 }

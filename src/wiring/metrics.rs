@@ -2,7 +2,7 @@
 
 use tollgate_api::{
     Breaker, LatencyHistogram, LimitMetrics, MetricsSnapshot, OwnerMetrics, PeerMetrics,
-    PolicyMetrics, StoreMetrics,
+    PolicyMetrics, ReplicaMetrics, StoreMetrics, Switches,
 };
 use tollgate_limit::StoreStats;
 use tollgate_node::{LATENCY_BOUNDS_MICROS, LatencyReading, MemberReport, Node, PeerReport};
@@ -26,6 +26,10 @@ pub(super) fn snapshot(node: &Node) -> MetricsSnapshot {
             too_late: report.too_late,
             given_back: report.given_back,
         },
+        replicas: ReplicaMetrics::default(),
+        known_denials: 0,
+        switches: Switches::default(),
+        degraded_admissions: 0,
         local_shares: report.local_shares,
         pauses: report.pauses,
         peers: report.peers.into_iter().map(peer).collect(),
@@ -82,6 +86,7 @@ fn peer(report: PeerReport) -> PeerMetrics {
         timeouts: report.timeouts,
         openings: report.openings,
         connects: report.connects,
+        follower: None,
     }
 }
 

@@ -19,6 +19,7 @@ mod openapi;
 mod operate;
 mod problem;
 mod server;
+mod switch;
 mod tally;
 #[cfg(test)]
 mod tests;
@@ -31,7 +32,7 @@ use std::{error::Error, fmt, net::IpAddr, pin::Pin, sync::Arc};
 use axum::{
     Router,
     extract::State,
-    routing::{get, post},
+    routing::{get, post, put},
 };
 use bytes::Bytes;
 use http::{Method, Request, Response, StatusCode};
@@ -202,6 +203,8 @@ fn router<C: Checker, O: Operator>(shared: &Arc<Shared<C, O>>) -> Router {
             Call::Keys.path(),
             get(operate::keys::<C, O>).delete(operate::reset::<C, O>),
         )
+        .route(Call::KillSwitch.path(), put(switch::kill::<C, O>))
+        .route(Call::ShadowSwitch.path(), put(switch::shadow::<C, O>))
         .route(Call::Livez.path(), get(operate::livez))
         .route(Call::Readyz.path(), get(operate::readyz::<C, O>))
         .route(Call::Metrics.path(), get(operate::metrics::<C, O>))

@@ -20,8 +20,9 @@ pub use self::{
     families::{FamiliesCollide, Family, HeaderFamilies},
     http::{Http, HttpConfig, MAX_BODY, MAX_CHECKS, Reach, ServeError, Token, TokenError, serve},
     operator::{
-        Breaker, ClusterView, CounterError, CounterQuery, CounterView, LatencyHistogram,
-        LimitMetrics, MemberView, MetricsSnapshot, Operator, OwnerMetrics, PeerMetrics,
-        PolicyMetrics, Readiness, StoreMetrics, Switches,
+        Breaker, ClusterView, CounterError, CounterQuery, CounterView, FollowerMetrics,
+        LatencyHistogram, LimitMetrics, MemberView, MetricsSnapshot, MotionView, Operator,
+        OwnerMetrics, PeerMetrics, PolicyMetrics, Readiness, ReplicaMetrics, StoreMetrics, Switch,
+        Switches,
     },
 };

@@ -9,8 +9,8 @@ use tollgate_limit::{AttributeError, LimitDecision, NodeId};
 use tollgate_wire::identity::Phase;
 
 pub use self::metrics::{
-    Breaker, LatencyHistogram, LimitMetrics, MetricsSnapshot, OwnerMetrics, PeerMetrics,
-    PolicyMetrics, StoreMetrics,
+    Breaker, FollowerMetrics, LatencyHistogram, LimitMetrics, MetricsSnapshot, OwnerMetrics,
+    PeerMetrics, PolicyMetrics, ReplicaMetrics, StoreMetrics,
 };
 
 mod metrics;
@@ -32,6 +32,10 @@ pub trait Operator: Send + Sync + 'static {
         query: CounterQuery,
     ) -> Pin<Box<dyn Future<Output = Result<(), CounterError>> + Send>>;
 
+    /// Sets a switch of the whole cluster: `PUT /v1/switches/*`. At once in force on this node, and on the
+    /// others within a second; how both stand then.
+    fn set_switch(&self, switch: Switch, on: bool) -> Switches;
+
     /// Whether the node takes checks: `GET /readyz`.
     fn readiness(&self) -> Readiness;
 
@@ -52,11 +56,33 @@ pub struct ClusterView {
     pub policies_error: Option<String>,
     /// The cluster's switches.
     pub switches: Switches,
+    /// Slots on their way to and from this node.
+    pub motion: MotionView,
     /// All members, this node too.
     pub members: Vec<MemberView>,
 }
 
-/// The cluster's switches.
+/// Slots on their way to and from one node, as it sees it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MotionView {
+    /// Slots that are to be its own and whose counts have not all come.
+    pub incoming: u64,
+    /// Slots that it decides in and that another is to own.
+    pub outgoing: u64,
+    /// Whether nothing is left to be copied before it can own its share; true but for a node that joins.
+    pub is_warm: bool,
+}
+
+/// One of the cluster's switches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Switch {
+    /// Admit all, count nothing.
+    Kill,
+    /// Decide as if enforced, deny nothing.
+    Shadow,
+}
+
+/// How the cluster's switches stand.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Switches {
     /// Admit all, count nothing.
@@ -88,6 +114,9 @@ pub struct MemberView {
     pub placement: Option<u64>,
     /// Fingerprint of its policies, as far as it is known.
     pub policies: Option<u64>,
+    /// For how long the oldest change has waited that this node has not told it yet, in milliseconds; `None`
+    /// if it follows nothing of this node.
+    pub replication_lag_ms: Option<u64>,
 }
 
 /// Names one counter.

@@ -10,15 +10,17 @@ use tollgate_wire::identity::Phase;
 
 use super::{REFUSED, node, spec};
 use crate::{
-    Breaker, ClusterView, CounterError, CounterQuery, CounterView, LatencyHistogram, LimitMetrics,
-    MemberView, MetricsSnapshot, Operator, OwnerMetrics, PeerMetrics, PolicyMetrics, Readiness,
-    StoreMetrics, Switches,
+    Breaker, ClusterView, CounterError, CounterQuery, CounterView, FollowerMetrics,
+    LatencyHistogram, LimitMetrics, MemberView, MetricsSnapshot, MotionView, Operator,
+    OwnerMetrics, PeerMetrics, PolicyMetrics, Readiness, ReplicaMetrics, StoreMetrics, Switch,
+    Switches,
 };
 
 pub(crate) struct FakeOperator {
     pub(crate) readiness: Mutex<Readiness>,
     /// Counters that were reset.
     pub(crate) resets: Mutex<Vec<CounterQuery>>,
+    pub(crate) switches: Mutex<Switches>,
 }
 
 impl FakeOperator {
@@ -26,6 +28,7 @@ impl FakeOperator {
         Self {
             readiness: Mutex::new(Readiness::Ready),
             resets: Mutex::default(),
+            switches: Mutex::default(),
         }
     }
 }
@@ -37,7 +40,12 @@ impl Operator for FakeOperator {
             placement: 0xabc,
             policies: 0xdef,
             policies_error: None,
-            switches: Switches::default(),
+            switches: *self.switches.lock().unwrap(),
+            motion: MotionView {
+                incoming: 20,
+                outgoing: 21,
+                is_warm: true,
+            },
             members: vec![MemberView {
                 id: node("n1"),
                 boot: 1,
@@ -49,6 +57,7 @@ impl Operator for FakeOperator {
                 slots: 65_536,
                 placement: Some(0xabc),
                 policies: None,
+                replication_lag_ms: Some(22),
             }],
         }
     }
@@ -70,6 +79,15 @@ impl Operator for FakeOperator {
             self.resets.lock().unwrap().push(query);
         }
         Box::pin(async move { reset })
+    }
+
+    fn set_switch(&self, switch: Switch, on: bool) -> Switches {
+        let mut switches = self.switches.lock().unwrap();
+        match switch {
+            Switch::Kill => switches.kill = on,
+            Switch::Shadow => switches.shadow = on,
+        }
+        *switches
     }
 
     fn readiness(&self) -> Readiness {
@@ -99,6 +117,11 @@ impl Operator for FakeOperator {
                 timeouts: 1,
                 openings: 4,
                 connects: 5,
+                follower: Some(FollowerMetrics {
+                    lag_seconds: 0.25,
+                    waiting_series: 31,
+                    slots_to_copy: 32,
+                }),
             }],
             owner: OwnerMetrics {
                 decided: 11,
@@ -112,6 +135,20 @@ impl Operator for FakeOperator {
                 failures: 19,
                 is_rejected: true,
             },
+            replicas: ReplicaMetrics {
+                incoming_slots: 20,
+                outgoing_slots: 21,
+                sent: 29,
+                handed_over: 22,
+                taken_in: 23,
+                reconciled: 24,
+                lost: 25,
+                owed_slots: 26,
+                foreign_counters: 27,
+            },
+            known_denials: 28,
+            switches: *self.switches.lock().unwrap(),
+            degraded_admissions: 30,
             local_shares: 16,
             pauses: 17,
             members_joining: 0,

@@ -9,6 +9,7 @@ mod inline;
 mod list;
 mod one;
 mod pairs;
+mod switch;
 
 use std::borrow::Cow;
 
@@ -17,7 +18,10 @@ use tollgate_limit::{
     Attributes, Call, CheckError, Cost, LimitSpec, Mode, Nanos, Question, SpecError, Subject,
 };
 
-pub(super) use self::act::{Act, Acting};
+pub(super) use self::{
+    act::{Act, Acting},
+    switch::{SWITCH_EXAMPLE, read_switch},
+};
 use self::{list::ListBody, one::AskSeed};
 use crate::{
     checker::{Acted, Checked, Checker},

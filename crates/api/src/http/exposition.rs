@@ -3,6 +3,8 @@
 //! Names are `tollgate_<subsystem>_<noun>_<unit>`; the encoder adds `_total` to counters. Labels come
 //! from policies, members and enums alone.
 
+mod replicas;
+
 use std::fmt;
 
 use http::HeaderValue;
@@ -73,6 +75,7 @@ impl Collector for Scrape {
         self.encode_cluster(&mut encoder)?;
         self.encode_policies(&mut encoder)?;
         self.encode_owner(&mut encoder)?;
+        replicas::encode(&self.node, &mut encoder)?;
         self.encode_peers(&mut encoder)?;
         self.encode_forwarding(&mut encoder)?;
         let mut requests = Family::counter(
@@ -166,7 +169,13 @@ impl Scrape {
         )?;
         members.value(&[("phase", "joining")], self.node.members_joining)?;
         members.value(&[("phase", "active")], self.node.members_active)?;
-        members.value(&[("phase", "leaving")], self.node.members_leaving)
+        members.value(&[("phase", "leaving")], self.node.members_leaving)?;
+        let switches = self.node.switches;
+        let name = "tollgate_switch_on";
+        let help = "Whether a switch of the cluster is on, by switch: 1 is on";
+        let mut on = Family::gauge(encoder, name, help)?;
+        on.value(&[("switch", "kill")], switches.kill.into())?;
+        on.value(&[("switch", "shadow")], switches.shadow.into())
     }
 
     fn encode_policies(&self, encoder: &mut DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
@@ -198,6 +207,9 @@ impl Scrape {
         let name = "tollgate_owner_refunds";
         let help = "Charges that were given back to their counters";
         Family::counter(encoder, name, help)?.value(&[], owner.given_back)?;
+        let name = "tollgate_degraded_admissions";
+        let help = "Checks admitted although counts may have been missing";
+        Family::counter(encoder, name, help)?.value(&[], self.node.degraded_admissions)?;
         let name = "tollgate_fallback_keys";
         let help = "Counters of local shares held: keys decided without their owner";
         Family::gauge(encoder, name, help)?.value(&[], self.node.local_shares)?;
@@ -275,6 +287,11 @@ impl<'e> Family<'e> {
         let encoder = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
         let kind = Kind::Gauge;
         Ok(Self { encoder, kind })
+    }
+
+    /// A gauge that is no whole number.
+    fn fraction(&mut self, labels: &[(&str, &str)], value: f64) -> Result<(), fmt::Error> {
+        self.encoder.encode_family(&labels)?.encode_gauge(&value)
     }
 
     fn value(&mut self, labels: &[(&str, &str)], value: u64) -> Result<(), fmt::Error> {

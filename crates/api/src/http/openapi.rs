@@ -91,6 +91,7 @@ fn components() -> Components {
         schemas_of::<bodies::Settle>(),
         schemas_of::<bodies::Report>(),
         schemas_of::<bodies::Release>(),
+        schemas_of::<bodies::Switch>(),
         schemas_of::<answers::Decision>(),
         schemas_of::<answers::Decisions>(),
         schemas_of::<answers::Counter>(),

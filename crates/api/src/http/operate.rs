@@ -22,7 +22,7 @@ use crate::{
         problem::{PROBLEM_JSON, Problem},
         whole::Whole,
     },
-    operator::{ClusterView, CounterQuery, Operator, Readiness},
+    operator::{ClusterView, CounterQuery, Operator, Readiness, Switches},
 };
 
 const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
@@ -193,13 +193,31 @@ struct ClusterBody<'a> {
     /// Why the newest policies are not in force; `null` if they are.
     policies_error: Option<&'a str>,
     switches: SwitchesBody,
+    motion: MotionBody,
     members: Vec<MemberBody<'a>>,
 }
 
+/// How the switches stand.
 #[derive(Serialize)]
-struct SwitchesBody {
+pub(super) struct SwitchesBody {
     kill: bool,
     shadow: bool,
+}
+
+impl From<Switches> for SwitchesBody {
+    fn from(switches: Switches) -> Self {
+        Self {
+            kill: switches.kill,
+            shadow: switches.shadow,
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct MotionBody {
+    slots_in: u64,
+    slots_out: u64,
+    warm: bool,
 }
 
 #[derive(Serialize)]
@@ -214,6 +232,7 @@ struct MemberBody<'a> {
     slots: usize,
     placement: Option<String>,
     policies: Option<String>,
+    replication_lag_ms: Option<u64>,
 }
 
 impl<'a> From<&'a ClusterView> for ClusterBody<'a> {
@@ -229,15 +248,18 @@ impl<'a> From<&'a ClusterView> for ClusterBody<'a> {
             slots: member.slots,
             placement: member.placement.map(hex),
             policies: member.policies.map(hex),
+            replication_lag_ms: member.replication_lag_ms,
         });
         Self {
             this: view.this.as_str(),
             placement: hex(view.placement),
             policies: hex(view.policies),
             policies_error: view.policies_error.as_deref(),
-            switches: SwitchesBody {
-                kill: view.switches.kill,
-                shadow: view.switches.shadow,
+            switches: view.switches.into(),
+            motion: MotionBody {
+                slots_in: view.motion.incoming,
+                slots_out: view.motion.outgoing,
+                warm: view.motion.is_warm,
             },
             members: members.collect(),
         }
@@ -248,7 +270,7 @@ fn hex(number: u64) -> String {
     format!("{number:016x}")
 }
 
-fn to_json<T: Serialize>(value: &T) -> Vec<u8> {
+pub(super) fn to_json<T: Serialize>(value: &T) -> Vec<u8> {
     let mut body = Vec::new();
     let written = serde_json::to_writer(&mut body, value);
     debug_assert!(written.is_ok(), "plain structs always serialize");

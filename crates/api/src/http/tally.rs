@@ -20,6 +20,8 @@ pub(super) enum Call {
     Release,
     Cluster,
     Keys,
+    KillSwitch,
+    ShadowSwitch,
     Livez,
     Readyz,
     Metrics,
@@ -29,7 +31,7 @@ pub(super) enum Call {
 }
 
 impl Call {
-    pub(super) const ALL: [Self; 16] = [
+    pub(super) const ALL: [Self; 18] = [
         Self::Check,
         Self::Checks,
         Self::ForwardAuth,
@@ -41,6 +43,8 @@ impl Call {
         Self::Release,
         Self::Cluster,
         Self::Keys,
+        Self::KillSwitch,
+        Self::ShadowSwitch,
         Self::Livez,
         Self::Readyz,
         Self::Metrics,
@@ -74,6 +78,8 @@ impl Call {
             Self::Release => "/v1/release",
             Self::Cluster => "/v1/cluster",
             Self::Keys => "/v1/keys",
+            Self::KillSwitch => "/v1/switches/kill",
+            Self::ShadowSwitch => "/v1/switches/shadow",
             Self::Livez => "/livez",
             Self::Readyz => "/readyz",
             Self::Metrics => "/metrics",
@@ -96,6 +102,8 @@ impl Call {
             Self::Release => "release",
             Self::Cluster => "cluster",
             Self::Keys => "keys",
+            Self::KillSwitch => "kill_switch",
+            Self::ShadowSwitch => "shadow_switch",
             Self::Livez => "livez",
             Self::Readyz => "readyz",
             Self::Metrics => "metrics",

@@ -14,6 +14,7 @@ mod permits;
 mod proxies;
 mod shadow;
 mod sockets;
+mod switches;
 mod versions;
 
 use std::{net::Ipv4Addr, sync::Arc};
@@ -81,8 +82,16 @@ impl Tester {
     }
 
     pub(super) async fn post(&self, path: &str, body: impl Into<Bytes>) -> Answer {
+        self.send_json(Method::POST, path, body.into()).await
+    }
+
+    pub(super) async fn put(&self, path: &str, body: impl Into<Bytes>) -> Answer {
+        self.send_json(Method::PUT, path, body.into()).await
+    }
+
+    async fn send_json(&self, method: Method, path: &str, body: Bytes) -> Answer {
         let request = Request::builder()
-            .method(Method::POST)
+            .method(method)
             .uri(path)
             .header(header::HOST, "localhost:7600")
             .header(header::CONTENT_TYPE, "application/json")

@@ -5,6 +5,8 @@
 
 use tollgate_limit::{DecidedBy, NodeId, Reason, Tally};
 
+use super::Switches;
+
 /// All deciders, in the order of the metrics.
 const DECIDERS: [DecidedBy; 5] = [
     DecidedBy::Owner,
@@ -27,6 +29,14 @@ pub struct MetricsSnapshot {
     pub peers: Vec<PeerMetrics>,
     /// What this node did for its peers as the owner of keys.
     pub owner: OwnerMetrics,
+    /// Counts on their way between nodes.
+    pub replicas: ReplicaMetrics,
+    /// Keys whose denial this node knows and answers with, without asking the owner.
+    pub known_denials: u64,
+    /// How the switches stand.
+    pub switches: Switches,
+    /// Checks that were admitted although counts may have been missing, by standby or fallback.
+    pub degraded_admissions: u64,
     /// Counters of local shares held: keys that were decided without their owner.
     pub local_shares: u64,
     /// Times that the process was paused.
@@ -112,6 +122,29 @@ pub struct StoreMetrics {
     pub evicted_at_limit: u64,
 }
 
+/// Counts on their way between nodes: handed over with their slots, copied to standbys, reported to owners.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ReplicaMetrics {
+    /// Slots that are to be this node's own and whose counts have not all come.
+    pub incoming_slots: u64,
+    /// Slots that it decides in and that another is to own.
+    pub outgoing_slots: u64,
+    /// Series that were sent to others, whatever for.
+    pub sent: u64,
+    /// Of these, those that went with the last word on their slots.
+    pub handed_over: u64,
+    /// Series that were taken in from others and were new here, whatever they came with.
+    pub taken_in: u64,
+    /// Of these, those that others had counted while they did not hold the slot.
+    pub reconciled: u64,
+    /// Series that came and could not be kept: what they counted is lost here.
+    pub lost: u64,
+    /// Slots in which this node has counted what their owner has not confirmed yet.
+    pub owed_slots: u64,
+    /// Series of other writers held: copies and parts of totals.
+    pub foreign_counters: u64,
+}
+
 /// What became of changes of the policies' file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PolicyMetrics {
@@ -136,7 +169,7 @@ pub struct LatencyHistogram {
 }
 
 /// One peer.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct PeerMetrics {
     /// The peer.
     pub node: NodeId,
@@ -150,6 +183,19 @@ pub struct PeerMetrics {
     pub openings: u64,
     /// Connections made to it.
     pub connects: u64,
+    /// What it is still to be told; `None` if it follows nothing of this node.
+    pub follower: Option<FollowerMetrics>,
+}
+
+/// What one follower is still to be told.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct FollowerMetrics {
+    /// For how long the oldest change of it has waited, in seconds.
+    pub lag_seconds: f64,
+    /// Series that wait.
+    pub waiting_series: u64,
+    /// Slots that are to be copied as a whole.
+    pub slots_to_copy: u64,
 }
 
 /// Checks that peers sent to this node as the owner of their keys.

@@ -12,7 +12,7 @@ use crate::sabotage::{self, Sabotage};
 
 impl Motion {
     /// Does what a new view makes necessary.
-    pub(super) fn follow_view(&mut self, before: Option<&Reading>) {
+    pub(super) fn follow_view(&mut self, now: Nanos, before: Option<&Reading>) {
         let Some(view) = &self.view else { return };
         let own = view.own.clone();
         let is_joining = view.phase == Phase::Joining;
@@ -26,6 +26,10 @@ impl Motion {
         let not_own = self.awaiting.all().without(&own);
         self.awaiting.keep(&own);
         self.show_unless_passed(&not_own, Shown::No);
+        if !not_own.is_empty() {
+            self.elsewhere.0 = now;
+            self.elsewhere.1.extend(&not_own);
+        }
         // What was handed over although the view said so already is not ordered back at once.
         let mut passed = self.all_passed();
         passed.intersect(&before.map_or_else(SlotSet::new, |before| before.own.clone()));

@@ -22,6 +22,7 @@ impl Motion {
         self.offered.subtract(slots);
         self.awaiting.take(slots);
         self.asked.take(slots);
+        self.elsewhere.1.subtract(slots);
         self.take_from_passed(slots);
     }
 
@@ -47,6 +48,7 @@ impl Motion {
         self.offered.subtract(slots);
         // Whoever still hands them over to this node: they are another's now.
         self.asked.take(slots);
+        self.elsewhere.1.subtract(slots);
         self.take_from_passed(slots);
         let passed = self.passed.entry(follower.clone());
         let passed = passed.or_insert_with(|| Passed::new(now, boot));
@@ -79,7 +81,7 @@ impl Motion {
             given.subtract(&self.awaiting.all());
             if !has_waited {
                 given.subtract(&self.asked.all());
-                given.subtract(&self.lately_passed(now, &follower));
+                given.subtract(&self.held_elsewhere(now, &follower));
             }
             if let Some(view) = &self.view {
                 given = view.owned_by(&follower, &given);
@@ -192,13 +194,24 @@ impl Motion {
         });
     }
 
-    /// What others than this follower were given lately, and so are likely to hold.
-    fn lately_passed(&self, now: Nanos, follower: &NodeId) -> SlotSet {
+    /// What others than this member were given lately.
+    pub(super) fn lately_passed(&self, now: Nanos, member: &NodeId) -> SlotSet {
         let mut slots = SlotSet::new();
         for (node, passed) in &self.passed {
-            if node != follower && !passed.had(now, PATIENCE) {
+            if node != member && !passed.had(now, PATIENCE) {
                 slots.extend(&passed.slots);
             }
+        }
+        slots
+    }
+
+    /// What others than this follower seem to hold: what they were given, and what came to them while this
+    /// node waited.
+    fn held_elsewhere(&self, now: Nanos, follower: &NodeId) -> SlotSet {
+        let mut slots = self.lately_passed(now, follower);
+        let (since, elsewhere) = &self.elsewhere;
+        if now < since.saturating_add(PATIENCE) {
+            slots.extend(elsewhere);
         }
         slots
     }

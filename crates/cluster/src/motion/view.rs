@@ -119,9 +119,10 @@ impl Reading {
         sources.into_iter().collect()
     }
 
-    /// Whether any member is active.
+    /// Whether anybody owns anything, or is about to.
     pub(super) fn has_owners(&self) -> bool {
-        !self.placement.members().is_empty()
+        let mut members = self.members.values();
+        !self.placement.members().is_empty() || members.any(|m| m.1 == Phase::Joining)
     }
 
     /// The boot of another member.

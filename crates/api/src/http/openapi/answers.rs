@@ -3,8 +3,6 @@
 //! Answers to checks are written by hand, so these types stand for what is written; tests hold them to it,
 //! member by member.
 
-use std::collections::BTreeMap;
-
 use utoipa::{
     PartialSchema, ToSchema,
     openapi::{Ref, RefOr, Schema, schema::AnyOfBuilder},
@@ -217,9 +215,29 @@ pub(super) struct Cluster {
     /// Why the newest policies are not in force; `null` if they are.
     #[schema(required = false)]
     policies_error: Option<String>,
-    /// Which of the cluster's switches are on.
-    switches: BTreeMap<String, bool>,
+    switches: Switches,
+    motion: Motion,
     members: Vec<Member>,
+}
+
+/// Which of the cluster's switches are on.
+#[derive(ToSchema)]
+pub(super) struct Switches {
+    /// Everything is admitted and nothing counted.
+    kill: bool,
+    /// Nothing is denied.
+    shadow: bool,
+}
+
+/// Slots on their way to and from the node that answers.
+#[derive(ToSchema)]
+pub(super) struct Motion {
+    /// Those that are to be its own and whose counts have not all come.
+    slots_in: u32,
+    /// Those that it decides in and that another is to own.
+    slots_out: u32,
+    /// `false` while it joins and counts are still to be copied.
+    warm: bool,
 }
 
 #[derive(ToSchema)]
@@ -238,6 +256,10 @@ pub(super) struct Member {
     placement: Option<String>,
     #[schema(required = true)]
     policies: Option<String>,
+    /// For how long the oldest change has waited that the node that answers has not told it; `null` if it
+    /// follows nothing of that node.
+    #[schema(required = true)]
+    replication_lag_ms: Option<u64>,
 }
 
 #[derive(ToSchema)]

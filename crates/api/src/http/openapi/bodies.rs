@@ -174,6 +174,14 @@ pub(super) struct Release {
     permit_id: String,
 }
 
+/// How a switch is to stand.
+#[derive(ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(example = json!({"on": true}))]
+pub(super) struct Switch {
+    on: bool,
+}
+
 /// A value: text, a number or a truth.
 pub(super) struct Attribute;
 

@@ -23,6 +23,7 @@ pub(super) type Verb = (HttpMethod, &'static str);
 
 const GET: &[Verb] = &[(HttpMethod::Get, "get")];
 const POST: &[Verb] = &[(HttpMethod::Post, "post")];
+const PUT: &[Verb] = &[(HttpMethod::Put, "put")];
 const DELETE: &[Verb] = &[(HttpMethod::Delete, "delete")];
 /// All that the document has a word for.
 const ANY: &[Verb] = &[
@@ -79,7 +80,7 @@ const RESERVING: [u16; 7] = [400, 401, 403, 404, 408, 413, 415];
 
 /// All calls.
 pub(super) fn all() -> Vec<Call> {
-    [deciding(), acting(), counters(), watching()]
+    [deciding(), acting(), counters(), switches(), watching()]
         .into_iter()
         .flatten()
         .collect()
@@ -155,6 +156,20 @@ fn counters() -> Vec<Call> {
         call.problems = &[400, 401, 404, 503];
     }
     calls
+}
+
+fn switches() -> Vec<Call> {
+    let switch = |path, does| Call {
+        methods: PUT,
+        problems: &[400, 401, 408, 413, 415],
+        ..post::<bodies::Switch>(path, Answers::Json(name::<answers::Switches>()), does)
+    };
+    let kill = "Admits every check on every node and counts nothing, while it is on.";
+    let shadow = "Decides and counts every check on every node and denies none, while it is on.";
+    vec![
+        switch("/v1/switches/kill", kill),
+        switch("/v1/switches/shadow", shadow),
+    ]
 }
 
 fn watching() -> Vec<Call> {

@@ -83,6 +83,8 @@ async fn every_call_is_told_and_every_told_call_is_one() {
             | Call::Release
             | Call::Cluster
             | Call::Keys
+            | Call::KillSwitch
+            | Call::ShadowSwitch
             | Call::Livez
             | Call::Readyz
             | Call::Metrics
@@ -173,6 +175,12 @@ async fn every_told_field_is_read() {
         let answer = tester.post(&format!("/v1/{path}"), body.to_string()).await;
         assert_eq!(answer.status, 200, "{body}: {}", answer.text);
     }
+    for path in ["/v1/switches/kill", "/v1/switches/shadow"] {
+        let body = json!({"on": true});
+        assert_eq!(names(&body), properties("Switch"));
+        assert_eq!(faults("Switch", &body), [""; 0]);
+        assert_eq!(tester.put(path, body.to_string()).await.status, 200);
+    }
     for body in [json!({"id": id}), serde_json::from_str(CHECK).unwrap()] {
         assert_eq!(faults("Refund", &body), [""; 0], "{body}");
         assert_eq!(
@@ -195,8 +203,14 @@ async fn every_read_field_is_told() {
         ("/v1/refund", "{\"zzz\": 1}", "Check"),
         ("/v1/report", "{\"zzz\": 1}", "Report"),
         ("/v1/release", "{\"zzz\": 1}", "Release"),
+        ("/v1/switches/kill", "{\"zzz\": 1}", "Switch"),
+        ("/v1/switches/shadow", "{\"zzz\": 1}", "Switch"),
     ] {
-        let answer = tester.post(path, body).await.json();
+        let answer = if path.starts_with("/v1/switches/") {
+            tester.put(path, body).await.json()
+        } else {
+            tester.post(path, body).await.json()
+        };
         let known = answer["expected"].as_str().unwrap();
         let known: BTreeSet<_> = known
             .split('`')
@@ -337,6 +351,8 @@ async fn every_told_member_of_an_answer_is_written() {
     let cluster = tester.get("/v1/cluster").await.json();
     assert_eq!(all(&[&cluster]), properties("Cluster"));
     assert_eq!(all(&[&cluster["members"][0]]), properties("Member"));
+    assert_eq!(all(&[&cluster["motion"]]), properties("Motion"));
+    assert_eq!(all(&[&cluster["switches"]]), properties("Switches"));
     let counter = tester
         .get("/v1/keys?policy=api&limit=per-key&attr.api_key=k")
         .await;

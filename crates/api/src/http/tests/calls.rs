@@ -32,6 +32,8 @@ async fn unknown_paths_and_methods_are_told() {
         "/v2/check",
         "/CHECK",
         "/v1//check",
+        "/v1/switches",
+        "/v1/switches/on",
     ] {
         for method in ["GET", "POST"] {
             let answer = call(&tester, method, path).await;
@@ -51,6 +53,8 @@ async fn unknown_paths_and_methods_are_told() {
         ("GET", "/v1/report", "POST"),
         ("GET", "/v1/acquire", "POST"),
         ("DELETE", "/v1/release", "POST"),
+        ("GET", "/v1/switches/kill", "PUT"),
+        ("POST", "/v1/switches/shadow", "PUT"),
         ("POST", "/livez", "GET,HEAD"),
         ("POST", "/readyz", "GET,HEAD"),
         ("POST", "/metrics", "GET,HEAD"),
@@ -84,12 +88,13 @@ async fn the_cluster_is_told() {
     let member = json!({
         "id": "n1", "boot": "0000000000000001", "phase": "active", "reachable": true,
         "peer": "127.0.0.1:7601", "api": "127.0.0.1:7600", "weight": 1, "slots": 65536,
-        "placement": "0000000000000abc", "policies": null
+        "placement": "0000000000000abc", "policies": null, "replication_lag_ms": 22
     });
     let view = json!({
         "self": "n1", "placement": "0000000000000abc", "policies": "0000000000000def",
         "policies_error": null,
-        "switches": {"kill": false, "shadow": false}, "members": [member]
+        "switches": {"kill": false, "shadow": false},
+        "motion": {"slots_in": 20, "slots_out": 21, "warm": true}, "members": [member]
     });
     assert_eq!(answer.json(), view);
 }

@@ -7,12 +7,13 @@ use super::{Tester, sockets::Server};
 use crate::{
     fakes::FakeChecker,
     http::{HttpConfig, Reach, Token},
+    operator::Switches,
 };
 
 const TOKEN: &str = "a-long-enough-token";
 
 /// Method, path, body, and the status of who is let in.
-const CALLS: [(&str, &str, &str, u16); 7] = [
+const CALLS: [(&str, &str, &str, u16); 9] = [
     ("POST", "/v1/reserve", "{}", 200),
     ("POST", "/v1/settle", "{\"id\":\"x\",\"cost\":1}", 404),
     ("POST", "/v1/refund", "{\"attributes\":{\"ip\":\"a\"}}", 200),
@@ -30,6 +31,8 @@ const CALLS: [(&str, &str, &str, u16); 7] = [
         "",
         204,
     ),
+    ("PUT", "/v1/switches/kill", "{\"on\":true}", 200),
+    ("PUT", "/v1/switches/shadow", "{\"on\":true}", 200),
 ];
 
 fn with_token() -> HttpConfig {
@@ -87,13 +90,15 @@ async fn with_a_token_set_only_its_bearer_is_let_in() {
     ] {
         assert_eq!(
             let_in(&tester, reach, &headers).await,
-            [false; 7],
+            [false; 9],
             "{headers:?}"
         );
     }
     assert!(tester.checker.refunds.lock().unwrap().is_empty());
     assert!(tester.operator.resets.lock().unwrap().is_empty());
-    assert_eq!(let_in(&tester, Reach::Network, &[right]).await, [true; 7]);
+    let off = Switches::default();
+    assert_eq!(*tester.operator.switches.lock().unwrap(), off);
+    assert_eq!(let_in(&tester, Reach::Network, &[right]).await, [true; 9]);
     assert_eq!(tester.operator.resets.lock().unwrap().len(), 1);
 }
 
@@ -102,13 +107,13 @@ async fn without_a_token_only_this_machine_by_its_own_name_is_let_in() {
     let tester = Tester::new();
     let host = |host| [(header::HOST, host)];
     for (reach, headers, right) in [
-        (Reach::Loopback, host("localhost:7600"), [true; 7]),
-        (Reach::Loopback, host("a.example"), [false; 7]),
-        (Reach::Network, host("localhost:7600"), [false; 7]),
+        (Reach::Loopback, host("localhost:7600"), [true; 9]),
+        (Reach::Loopback, host("a.example"), [false; 9]),
+        (Reach::Network, host("localhost:7600"), [false; 9]),
     ] {
         assert_eq!(let_in(&tester, reach, &headers).await, right, "{headers:?}");
     }
-    assert_eq!(let_in(&tester, Reach::Loopback, &[]).await, [false; 7]);
+    assert_eq!(let_in(&tester, Reach::Loopback, &[]).await, [false; 9]);
 }
 
 #[tokio::test]

@@ -178,11 +178,15 @@ async fn every_call_and_every_reason_has_its_series() {
     ] {
         tester.post(path, body).await;
     }
+    tester.put("/v1/switches/kill", "{\"on\":true}").await;
+    tester.put("/v1/switches/shadow", "{}").await;
     let samples = parse(&tester.get("/metrics").await.text);
     let requests = |call, status| {
         let labels = [("call", call), ("status", status)];
         value(&samples, "tollgate_http_requests_total", &labels)
     };
+    assert_eq!(requests("kill_switch", "200"), Some(1.0));
+    assert_eq!(requests("shadow_switch", "400"), Some(1.0));
     assert_eq!(requests("reserve", "200"), Some(1.0));
     assert_eq!(requests("settle", "404"), Some(1.0));
     assert_eq!(requests("refund", "400"), Some(1.0));
@@ -204,6 +208,7 @@ async fn what_a_node_counts_for_and_of_its_peers_is_told() {
         (("tollgate_owner_refunds_total", vec![]), 15.0),
         (("tollgate_fallback_keys", vec![]), 16.0),
         (("tollgate_node_pauses_total", vec![]), 17.0),
+        (("tollgate_degraded_admissions_total", vec![]), 30.0),
         (("tollgate_policies_reloads_total", vec![]), 18.0),
         (("tollgate_policies_reload_failures_total", vec![]), 19.0),
         (("tollgate_policies_rejected", vec![]), 1.0),
@@ -211,6 +216,42 @@ async fn what_a_node_counts_for_and_of_its_peers_is_told() {
         (peer("tollgate_peer_connects_total"), 5.0),
     ] {
         assert_eq!(value(&samples, name, &labels), Some(told), "{name}");
+    }
+}
+
+#[tokio::test]
+async fn counts_on_their_way_and_switches_are_told() {
+    let tester = Tester::new();
+    let samples = parse(&tester.get("/metrics").await.text);
+    let moving = |way| ("tollgate_cluster_moving_slots", vec![("direction", way)]);
+    let peer = |name| (name, vec![("peer", "n2")]);
+    for ((name, labels), told) in [
+        (moving("in"), 20.0),
+        (moving("out"), 21.0),
+        (("tollgate_replica_handed_over_series_total", vec![]), 22.0),
+        (("tollgate_replica_taken_in_series_total", vec![]), 23.0),
+        (("tollgate_replica_reconciled_series_total", vec![]), 24.0),
+        (("tollgate_replica_lost_series_total", vec![]), 25.0),
+        (("tollgate_replica_owed_slots", vec![]), 26.0),
+        (("tollgate_store_foreign_series", vec![]), 27.0),
+        (("tollgate_known_denials_keys", vec![]), 28.0),
+        (("tollgate_replica_sent_series_total", vec![]), 29.0),
+        (peer("tollgate_replication_lag_seconds"), 0.25),
+        (peer("tollgate_replication_waiting_series"), 31.0),
+        (peer("tollgate_replication_waiting_slots"), 32.0),
+    ] {
+        assert_eq!(value(&samples, name, &labels), Some(told), "{name}");
+    }
+    for (switch, path) in [
+        ("kill", "/v1/switches/kill"),
+        ("shadow", "/v1/switches/shadow"),
+    ] {
+        for (on, told) in [(false, 0.0), (true, 1.0)] {
+            tester.put(path, format!("{{\"on\": {on}}}")).await;
+            let samples = parse(&tester.get("/metrics").await.text);
+            let shown = value(&samples, "tollgate_switch_on", &[("switch", switch)]);
+            assert_eq!(shown, Some(told), "{switch}");
+        }
     }
 }
 
