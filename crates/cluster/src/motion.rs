@@ -267,15 +267,17 @@ impl Motion {
     pub fn handle_offer(&mut self, now: Nanos, member: &NodeId, slots: &SlotSet) {
         let Some(view) = &self.view else { return };
         let own = slots.common(&view.own);
+        let mut taken = own.common(&self.held);
+        // Who joins decides nowhere: what it kept is taken once this node holds the slot. What went to
+        // another lately is there, whatever was offered before.
         if !view.is_joining(member) {
-            // It decides there: its last word is what is waited for.
             let mut new = own.without(&self.held);
+            new.subtract(&self.lately_passed(now, member));
+            taken.extend(&new);
             new.subtract(&self.awaiting.all());
             self.awaiting.add(member, &new);
-            self.ask(member, &own);
-        } else if self.connected.contains_key(member) {
-            self.queue.act(MotionAction::Take(member.clone(), own));
         }
+        self.ask(member, &taken);
         self.settle(now);
     }
 

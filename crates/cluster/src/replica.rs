@@ -1,19 +1,73 @@
 //! Replication: what one follower is still to be told, and what is told of that next.
 //!
-//! TODO(cluster-motion): see the contract of the source.
+//! A follower wants some slots. What changes in them waits in a queue; slots of which it was told nothing yet,
+//! or that the queue had no room for, are copied from the store when their turn comes. Slots that are handed
+//! over are closed at once; the rest of their counts goes out behind all that waited, and the last word on them
+//! behind that.
+//!
+//! Pure but for the store, which is asked for what it holds. Knows nothing of streams, owners and views.
+//! Invariants: the last word on a slot comes when all that this node counted there has gone out on this
+//! stream, and it is never dropped; the queue has at most [`MAX_QUEUED`] series.
 
-use tollgate_limit::{Merged, Nanos, Series, SlotSet, Store};
+mod batches;
+mod taken;
+
+use std::collections::VecDeque;
+
+use tollgate_limit::{Nanos, Series, SlotSet, Store};
 use tollgate_wire::replica::Delivery;
+
+use self::batches::Batches;
+pub use self::taken::{TakenIn, take_in};
+use crate::sabotage::{self, Sabotage};
 
 /// The most series that wait for one follower; above it their slots are copied again later.
 pub const MAX_QUEUED: usize = 65_536;
 
+/// The most orders to hand slots over that wait for one follower; above it they join the last.
+const MAX_GIVEN: usize = 256;
+
+/// The most answers to reports that wait for one follower; above it a report is not answered, and so comes
+/// again.
+const MAX_REPORTED: usize = 4_096;
+
+/// The shards of which slots are copied or handed over at once.
+const SHARDS_AT_ONCE: usize = 16;
+
 /// What one follower gets of this node.
+///
+/// Events: the `handle_*` and [`give`](Self::give). Then call [`poll_delivery`](Self::poll_delivery) until
+/// `None`, whenever the stream takes more. What [`Store::take_due`] gave must have gone to
+/// [`handle_changed`](Self::handle_changed) before `give` is called: one lock for both.
 #[derive(Debug, Default)]
 pub struct Source {
-    subscribed: SlotSet,
+    /// What the follower wants.
+    wanted: SlotSet,
+    /// Of that, what it has all of, or has waiting in front of whatever comes next.
+    complete: SlotSet,
+    /// Of that, what is still to be copied.
     recopy: SlotSet,
-    queue: std::collections::VecDeque<Delivery>,
+    queue: VecDeque<Waiting>,
+    queued_series: usize,
+    queued_reports: usize,
+    queued_given: usize,
+    /// The slots of the `Last` in the queue.
+    given: SlotSet,
+    ready: Batches,
+    /// Whether the queue had its turn before the copies.
+    was_queue: bool,
+    /// What is held back by sabotage.
+    held_back: VecDeque<(Nanos, Series)>,
+}
+
+/// What waits, in order.
+#[derive(Debug)]
+enum Waiting {
+    /// A series, since when.
+    Changed(Nanos, Series),
+    /// Slots that are handed over.
+    Last(SlotSet),
+    Reported(u64),
 }
 
 impl Source {
@@ -25,87 +79,202 @@ impl Source {
 
     /// The follower wants just these slots.
     pub fn handle_subscribe(&mut self, slots: &SlotSet) {
-        let mut fresh = slots.clone();
-        fresh.subtract(&self.subscribed);
-        self.recopy.extend(&fresh);
+        self.recopy.extend(&slots.without(&self.wanted));
         self.recopy.intersect(slots);
-        self.subscribed = slots.clone();
+        self.complete.intersect(slots);
+        self.wanted = slots.clone();
     }
 
     /// Series changed; those that the follower wants are queued.
     pub fn handle_changed(&mut self, now: Nanos, series: &[Series]) {
-        let _ = now;
-        let wanted: Vec<_> = series
-            .iter()
-            .filter(|series| self.subscribed.contains(series.key.slot()))
-            .cloned()
-            .collect();
-        self.batches(&wanted);
-    }
-
-    fn batches(&mut self, series: &[Series]) {
-        for chunk in series.chunks(256) {
-            self.queue.push_back(Delivery::Batch(chunk.to_vec()));
+        if sabotage::is(Sabotage::NoReplication) {
+            return;
+        }
+        for series in series {
+            let slot = series.key.slot();
+            if self.given.contains(slot) {
+                // Its slot is sealed later: then all of it goes out.
+                self.complete.remove(slot);
+                continue;
+            }
+            // What is still to be copied will be copied as it is by then.
+            if !self.wanted.contains(slot) || self.recopy.contains(slot) {
+                continue;
+            }
+            if self.queued_series >= MAX_QUEUED {
+                self.recopy.insert(slot);
+                self.complete.remove(slot);
+                continue;
+            }
+            self.queued_series = self.queued_series.saturating_add(1);
+            self.queue.push_back(Waiting::Changed(now, series.clone()));
         }
     }
 
     /// Closes slots in the store and makes what the follower lacks its last delivery on them.
     pub fn give(&mut self, now: Nanos, store: &Store, slots: &SlotSet) {
-        let mut out = Vec::new();
-        store.seal(now, slots, true, &mut out);
-        self.batches(&out);
-        self.queue.push_back(Delivery::Final(slots.clone()));
+        store.close(slots);
+        let slots = slots.without(&self.given);
+        if slots.is_empty() {
+            return;
+        }
+        self.given.extend(&slots);
+        if sabotage::is(Sabotage::FinalAfterRedirect) {
+            self.hold_back(now, store, &slots);
+        }
+        if self.queued_given >= MAX_GIVEN
+            && let Some(last) = self.last_given()
+        {
+            last.extend(&slots);
+            // What waits behind it goes out with it.
+            self.complete.subtract(&slots);
+            return;
+        }
+        self.queued_given = self.queued_given.saturating_add(1);
+        self.queue.push_back(Waiting::Last(slots));
     }
 
     /// A report was taken in.
     pub fn handle_reported(&mut self, number: u64) {
-        self.queue.push_back(Delivery::Reported(number));
+        if self.queued_reports < MAX_REPORTED {
+            self.queued_reports = self.queued_reports.saturating_add(1);
+            self.queue.push_back(Waiting::Reported(number));
+        }
     }
 
     /// What to send next; call again when it is sent.
     pub fn poll_delivery(&mut self, now: Nanos, store: &Store) -> Option<Delivery> {
-        if let Some(first) = self.queue.pop_front() {
-            return Some(first);
+        while self.ready.is_empty() {
+            self.release(now);
+            let copies_wait = !self.recopy.is_empty();
+            let is_turn = !self.queue.is_empty() && !(self.was_queue && copies_wait);
+            self.was_queue = is_turn;
+            if is_turn {
+                self.send_queued(now, store);
+            } else if copies_wait {
+                self.copy_some(now, store);
+            } else {
+                break;
+            }
         }
-        if self.recopy.is_empty() {
-            return None;
-        }
-        let slots = std::mem::take(&mut self.recopy);
-        let mut out = Vec::new();
-        store.export(now, &slots, &mut out);
-        self.batches(&out);
-        self.queue.push_back(Delivery::Copied(slots));
-        self.queue.pop_front()
+        self.ready.pop()
     }
 
     /// Series that wait, and slots that are still to be copied.
     #[must_use]
     pub fn behind(&self) -> (usize, usize) {
-        (self.queue.len(), self.recopy.len())
+        (self.queued_series, self.recopy.len())
+    }
+
+    fn last_given(&mut self) -> Option<&mut SlotSet> {
+        let mut waiting = self.queue.iter_mut().rev();
+        waiting.find_map(|waiting| match waiting {
+            Waiting::Last(slots) => Some(slots),
+            Waiting::Changed(..) | Waiting::Reported(_) => None,
+        })
+    }
+
+    /// Sends what waits at the front.
+    fn send_queued(&mut self, now: Nanos, store: &Store) {
+        match self.queue.pop_front() {
+            Some(Waiting::Changed(since, series)) => self.send_changed(now, since, series),
+            Some(Waiting::Last(slots)) => self.send_last(now, store, slots),
+            Some(Waiting::Reported(number)) => {
+                self.queued_reports = self.queued_reports.saturating_sub(1);
+                self.ready.close(Delivery::Reported(number));
+            }
+            None => {}
+        }
+    }
+
+    /// A batch of what waits.
+    fn send_changed(&mut self, now: Nanos, since: Nanos, series: Series) {
+        let mut next = Some((since, series));
+        while let Some((since, mut series)) = next.take() {
+            self.queued_series = self.queued_series.saturating_sub(1);
+            let waited = now.saturating_sub(since).as_nanos();
+            series.clock = series.clock.wrapping_add(waited);
+            if self.ready.push(series) {
+                break;
+            }
+            if matches!(self.queue.front(), Some(Waiting::Changed(..)))
+                && let Some(Waiting::Changed(since, series)) = self.queue.pop_front()
+            {
+                next = Some((since, series));
+            }
+        }
+        self.ready.flush();
+    }
+
+    /// The rest of some of the slots that are handed over, and the last word on them.
+    fn send_last(&mut self, now: Nanos, store: &Store, mut slots: SlotSet) {
+        let part = some_of(&slots);
+        slots.subtract(&part);
+        let mut series = Vec::new();
+        if !sabotage::is(Sabotage::FinalAfterRedirect) {
+            store.seal(now, &part.common(&self.complete), false, &mut series);
+            store.seal(now, &part.without(&self.complete), true, &mut series);
+        }
+        self.ready.extend(series);
+        let copied = part.common(&self.recopy);
+        if !copied.is_empty() {
+            self.ready.close(Delivery::Copied(copied));
+        }
+        self.recopy.subtract(&part);
+        self.complete.extend(&part.common(&self.wanted));
+        self.given.subtract(&part);
+        self.ready.close(Delivery::Final(part));
+        if slots.is_empty() {
+            self.queued_given = self.queued_given.saturating_sub(1);
+        } else {
+            self.queue.push_front(Waiting::Last(slots));
+        }
+    }
+
+    /// All that is held of some of the slots that are to be copied.
+    fn copy_some(&mut self, now: Nanos, store: &Store) {
+        let part = some_of(&self.recopy);
+        if !sabotage::is(Sabotage::NoReplication) {
+            let mut series = Vec::new();
+            store.export(now, &part, &mut series);
+            self.ready.extend(series);
+        }
+        self.recopy.subtract(&part);
+        if !sabotage::is(Sabotage::NoReplication) {
+            self.complete.extend(&part);
+        }
+        self.ready.close(Delivery::Copied(part));
+    }
+
+    /// Sabotage: what should go before the last word goes long after it.
+    fn hold_back(&mut self, now: Nanos, store: &Store, slots: &SlotSet) {
+        let mut series = Vec::new();
+        store.seal(now, slots, true, &mut series);
+        let until = now.saturating_add(HELD_BACK);
+        let held_back = series.into_iter().map(|series| (until, series));
+        self.held_back.extend(held_back);
+    }
+
+    fn release(&mut self, now: Nanos) {
+        while let Some((_, mut series)) = self.held_back.pop_front_if(|(until, _)| *until <= now) {
+            series.clock = series.clock.wrapping_add(HELD_BACK.as_nanos());
+            self.ready.push(series);
+        }
+        self.ready.flush();
     }
 }
 
-/// What became of series that came from another node.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct TakenIn {
-    /// New here, or newer than what was held.
-    pub taken: usize,
-    /// Held already, or this node's own.
-    pub known: usize,
-    /// Not kept.
-    pub refused: usize,
+/// How long sabotage holds back what should be there.
+const HELD_BACK: Nanos = Nanos::from_millis(500);
+
+/// The slots of a few shards of a set.
+fn some_of(slots: &SlotSet) -> SlotSet {
+    let mut part = SlotSet::new();
+    for shard in slots.shards().take(SHARDS_AT_ONCE) {
+        part.set_shard(shard, slots.of_shard(shard));
+    }
+    part
 }
 
-/// Takes over what another node counted, each series once.
-pub fn take_in(store: &Store, now: Nanos, series: &[Series]) -> TakenIn {
-    let mut sum = TakenIn::default();
-    for series in series {
-        let count = match store.merge(now, series) {
-            Merged::Taken => &mut sum.taken,
-            Merged::Known | Merged::Own => &mut sum.known,
-            Merged::Refused => &mut sum.refused,
-        };
-        *count = count.saturating_add(1);
-    }
-    sum
-}
+#[cfg(test)]
+mod tests;

@@ -73,9 +73,12 @@ impl Course {
             (_, Hold::Awaiting) => Self::Hold,
             (AskedAs::Owner, Hold::Given(to)) => Self::Relay(to.clone(), until),
             (AskedAs::Standby, Hold::Given(to)) => Self::Relay(to.clone(), half(now, until)),
-            (AskedAs::Owner | AskedAs::Relayed, Hold::No) | (AskedAs::Relayed, Hold::Given(_)) => {
-                Self::NotOwner
-            }
+            // The caller may know of a change that this node has not heard of: who owned it then still decides.
+            (AskedAs::Owner, Hold::No) => match behind {
+                Some(behind) if behind.is_usable => Self::Relay(behind.owner.clone(), until),
+                Some(_) | None => Self::NotOwner,
+            },
+            (AskedAs::Relayed, Hold::No | Hold::Given(_)) => Self::NotOwner,
             (AskedAs::Standby, Hold::No) => match behind {
                 Some(behind) if may_relay(behind, (now, until)) => {
                     Self::Relay(behind.owner.clone(), half(now, until))

@@ -194,19 +194,24 @@ impl Motion {
         });
     }
 
-    /// What others than this follower were given lately, and what came to others while this node waited.
-    fn held_elsewhere(&self, now: Nanos, follower: &NodeId) -> SlotSet {
-        let (since, slots) = &self.elsewhere;
-        let is_late = now >= since.saturating_add(PATIENCE);
-        let mut slots = if is_late {
-            SlotSet::new()
-        } else {
-            slots.clone()
-        };
+    /// What others than this member were given lately.
+    pub(super) fn lately_passed(&self, now: Nanos, member: &NodeId) -> SlotSet {
+        let mut slots = SlotSet::new();
         for (node, passed) in &self.passed {
-            if node != follower && !passed.had(now, PATIENCE) {
+            if node != member && !passed.had(now, PATIENCE) {
                 slots.extend(&passed.slots);
             }
+        }
+        slots
+    }
+
+    /// What others than this follower seem to hold: what they were given, and what came to them while this
+    /// node waited.
+    fn held_elsewhere(&self, now: Nanos, follower: &NodeId) -> SlotSet {
+        let mut slots = self.lately_passed(now, follower);
+        let (since, elsewhere) = &self.elsewhere;
+        if now < since.saturating_add(PATIENCE) {
+            slots.extend(elsewhere);
         }
         slots
     }

@@ -160,3 +160,98 @@ fn a_node_alone_holds_all() {
     assert!(node.motion.states().holds(SlotId::new(0)));
     assert_eq!(node.motion.poll_timeout(), None::<Nanos>);
 }
+
+/// A node joins and is to get its slots, but the stream breaks with the last word in it.
+fn lose_the_last_word() -> World {
+    let mut world = World::new();
+    world.join(&name(1));
+    world.calm();
+    for which in 0..512 {
+        world.check(which);
+    }
+    world.set_phase(&name(1), Phase::Active);
+    // The order to hand over comes, and nothing after it.
+    while world.nodes[&name(0)].held == SlotSet::all() {
+        assert!(world.deliver(0));
+    }
+    assert!(world.nodes[&name(1)].held.is_empty());
+    world.disconnect(0);
+    world.disconnect(0);
+    world.calm();
+    world
+}
+
+#[test]
+fn what_is_not_acknowledged_is_given_again() {
+    lose_the_last_word().assert_rest();
+}
+
+#[cfg(feature = "sabotage")]
+#[test]
+fn a_source_that_forgets_too_early_is_noticed() {
+    crate::sabotage::set(Some(crate::sabotage::Sabotage::DeleteBeforeAck));
+    let lost = std::panic::catch_unwind(|| lose_the_last_word().assert_rest());
+    crate::sabotage::set(None);
+    lost.unwrap_err();
+}
+
+#[cfg(feature = "sabotage")]
+#[test]
+fn a_joining_node_that_decides_is_noticed() {
+    let join = || {
+        let mut world = World::new();
+        world.join(&name(1));
+        world.calm();
+        world.doubles
+    };
+    assert_eq!(join(), 0);
+    crate::sabotage::set(Some(crate::sabotage::Sabotage::JoiningNodeOwns));
+    let doubles = join();
+    crate::sabotage::set(None);
+    assert!(doubles > 0);
+}
+
+/// The whole life of a slot, step by step: copied, ordered, given, opened, acknowledged, forgotten.
+#[test]
+fn counts_go_before_whoever_decides_by_them() {
+    let mut world = World::new();
+    world.join(&name(1));
+    world.calm();
+    let joiner = &world.nodes[&name(1)];
+    assert!(joiner.motion.is_warm());
+    assert!(joiner.held.is_empty(), "it owns nothing yet");
+    world.set_phase(&name(1), Phase::Active);
+    world.calm();
+    world.assert_rest();
+    assert_eq!(world.doubles, 0);
+    world.set_phase(&name(0), Phase::Leaving);
+    assert!(!world.nodes[&name(0)].motion.is_drained());
+    world.calm();
+    assert!(world.nodes[&name(0)].motion.is_drained());
+    world.depart(&name(0));
+    world.calm();
+    world.assert_rest();
+    assert_eq!(world.nodes[&name(1)].held, SlotSet::all());
+    assert_eq!(world.doubles, 0);
+}
+
+/// With three nodes, who is neither owner nor standby forgets, and not before its time.
+#[test]
+fn slots_of_others_are_forgotten_after_a_while() {
+    let mut world = World::new();
+    for number in 1..4 {
+        world.join(&name(number));
+        world.calm();
+        world.set_phase(&name(number), Phase::Active);
+        world.calm();
+    }
+    let begun = world.now;
+    world.assert_rest();
+    let forgot = |world: &World| world.nodes[&name(0)].forgot;
+    let before = forgot(&world);
+    world.wait(12_000);
+    assert!(world.now > begun);
+    assert!(forgot(&world) > before.max(10_000));
+    world.calm();
+    world.assert_rest();
+}

@@ -1,7 +1,8 @@
 //! What goes to other stores: the series of counters, and when they are sent.
 //!
-//! Knows nothing of links. Invariants: what is told of a counter sums up to its total; a counter is sent whole,
-//! its own series first and the voids last, so that nothing is counted less while they arrive.
+//! Knows nothing of links. Invariants: what is told of a counter sums up to its total; a counter is sent whole:
+//! first its own series, which holds what was absorbed, then the voids, so that nothing is counted less while
+//! they arrive, and the others when the voids have made room.
 
 use smallvec::SmallVec;
 
@@ -204,7 +205,7 @@ impl Shard {
         let cells = || handles.iter().filter_map(|handle| self.cell(*handle));
         let has_total = cells().any(|cell| cell::role(cell) == Role::Total);
         let own = self.writer_of(key);
-        for wanted in [Role::Foreign, Role::Void] {
+        for wanted in [Role::Void, Role::Foreign] {
             for cell in cells().filter(|cell| cell::role(cell) == wanted) {
                 let writer = cell::writer(cell);
                 if writer == SEED || (writer == own && has_total) {

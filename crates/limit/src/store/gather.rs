@@ -24,7 +24,7 @@ use crate::{
     units::Nanos,
 };
 
-/// Series of a counter that are held at most, but for the own one.
+/// Series of a counter that are held at most, the own one included.
 pub(super) const MAX_SERIES: usize = 8;
 /// The writer of what was not counted but told: no store has that number, and none sends its series.
 pub(super) const SEED: u64 = u64::MAX;
@@ -77,6 +77,10 @@ impl Shard {
             copy_words(rule, &words, own);
         }
         cell::mark(cell);
+        // With its own there may be one too many.
+        if self.kept_of(name).len() >= MAX_SERIES {
+            self.make_place(at, name);
+        }
     }
 
     fn gathered(&self, at: Moment, name: (KeyHash, Identity), rule: &Rule) -> Gathered {

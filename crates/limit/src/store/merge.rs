@@ -195,7 +195,7 @@ impl Shard {
     }
 
     /// Makes a place for one more series of a counter; false if there is none.
-    fn make_place(&mut self, at: Moment, name: (KeyHash, Identity)) -> bool {
+    pub(super) fn make_place(&mut self, at: Moment, name: (KeyHash, Identity)) -> bool {
         let mut series: Vec<(Nanos, u64, bool)> = Vec::new();
         self.each_cell_of_counter(name, |_, cell| {
             if cell::role(cell) == Role::Foreign
@@ -206,7 +206,9 @@ impl Shard {
                 series.push((Nanos::new(latest), cell::writer(cell), is_over));
             }
         });
-        if series.len() < MAX_SERIES {
+        // The own series is one of them: what this store tells of a counter must find its place in another.
+        let has_total = self.find(name.0, name.1).is_some();
+        if series.len().saturating_add(usize::from(has_total)) < MAX_SERIES {
             return true;
         }
         let before = series.len();

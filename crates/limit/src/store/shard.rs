@@ -6,6 +6,7 @@
 //! while it moves; a total that comes back has a version above all that this writer ever had in the shard.
 
 mod room;
+mod writers;
 
 use std::sync::Arc;
 
@@ -14,7 +15,7 @@ use smallvec::SmallVec;
 use super::{
     SLOTS_PER_SHARD,
     arena::Arena,
-    cell::{self, Identity, Role, Urge},
+    cell::{self, Identity, Role},
     handle::Handle,
     index::Index,
     outbox::{Outbox, Signals},
@@ -156,56 +157,6 @@ impl Shard {
         self.writer = self.writer.wrapping_add(1);
     }
 
-    /// Who writes what this store counts for a key now.
-    pub(super) fn writer_of(&self, key: KeyHash) -> u64 {
-        let at = key.slot().index() % SLOTS_PER_SHARD;
-        let epochs = self.epochs.as_ref();
-        let epoch = epochs.and_then(|epochs| epochs.get(at)).copied();
-        self.writer.wrapping_add(u64::from(epoch.unwrap_or(0)))
-    }
-
-    /// What is counted in these slots from now on is of another writer.
-    pub(super) fn raise_epochs(&mut self, slots: u64) {
-        if slots == 0 {
-            return;
-        }
-        let epochs = self
-            .epochs
-            .get_or_insert_with(|| Box::new([0; SLOTS_PER_SHARD]));
-        for (at, epoch) in epochs.iter_mut().enumerate() {
-            if is_in(slots, at) {
-                *epoch = epoch.wrapping_add(1);
-            }
-        }
-    }
-
-    /// Notes that a version was given.
-    pub(super) fn note_version(&mut self, version: u64) {
-        self.highest_gone = self.highest_gone.max(version);
-    }
-
-    /// Notes when a counter is to be sent.
-    #[inline]
-    pub(super) fn note_urge(&mut self, now: Nanos, key: KeyHash, urge: Urge) {
-        if urge != Urge::None {
-            self.note_unsent(now, key, urge);
-        }
-    }
-
-    fn note_unsent(&mut self, now: Nanos, key: KeyHash, urge: Urge) {
-        let affordable = if self.outbox.has_room() {
-            0
-        } else {
-            self.budget.saturating_sub(self.bytes())
-        };
-        let bounds = (self.index.len(), affordable);
-        match urge {
-            Urge::None => {}
-            Urge::Due => self.outbox.push_due(now, key.low(), bounds),
-            Urge::Urgent => self.outbox.push_urgent(key.low(), bounds),
-        }
-    }
-
     /// Every cell in use and its handle, the highest index of each arena first, so that a removal
     /// never moves a cell that is still to come.
     pub(super) fn cells(&self) -> impl Iterator<Item = (Handle, &[u64])> {
@@ -263,7 +214,7 @@ impl Shard {
         let version = self.highest_gone.saturating_add(1).max(microseconds);
         let version = version.min(cell::MOST_VERSION);
         self.add(key, words, |cell| {
-            cell::start(cell, (key, identity), noted, version)
+            cell::start(cell, (key, identity), noted, version);
         })
     }
 
@@ -422,12 +373,6 @@ fn cell_of(arenas: &[Arena], handle: Handle) -> Option<&[u64]> {
 
 fn hash_of(arenas: &[Arena], handle: Handle) -> u64 {
     cell_of(arenas, handle).map_or(0, cell::low_of)
-}
-
-/// Whether the slot of that number within the shard is one of those.
-fn is_in(slots: u64, at: usize) -> bool {
-    let bit = u32::try_from(at).unwrap_or(u32::MAX);
-    slots & 1_u64.unbounded_shl(bit) != 0
 }
 
 /// What versions count in.

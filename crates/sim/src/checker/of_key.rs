@@ -63,13 +63,23 @@ impl<'a> OfKey<'a> {
     /// What was given back up to `to` of these admissions of a window, all after `from`.
     pub(super) fn given_back(&self, of_these: &[&Answer], from: Nanos, to: Nanos) -> u64 {
         let mut sum = 0_u64;
+        let reset = self.reset_by(to);
         for amend in &self.amends {
             let Amended::Refund { units, of } = amend.what else {
                 continue;
             };
             let counts = match of {
-                // Of a check that charged nothing here nothing goes back.
-                Some(check) => of_these.iter().any(|answer| answer.check == check),
+                // Of a check that charged nothing here nothing goes back. What a reset has forgotten may be taken
+                // from what came after it.
+                Some(check) => {
+                    let named = |answer: &&&Answer| answer.check == check;
+                    of_these.iter().any(|answer| named(&answer))
+                        || self
+                            .admissions
+                            .iter()
+                            .find(named)
+                            .is_some_and(|it| reset.is_some_and(|reset| it.earliest() <= reset))
+                }
                 None => amend.answered.is_none_or(|at| at > from),
             };
             if counts && amend.asked <= to {

@@ -470,6 +470,10 @@ impl World {
         for news in known.unwrap_or_default() {
             self.give(host, Input::News(news));
         }
+        // And the peer itself, of which it knows best.
+        if let Some(news) = self.oracle.all().get(peer).copied() {
+            self.give(host, Input::News(news));
+        }
         self.give(host, Input::Timer(timer));
     }
 }

@@ -31,7 +31,7 @@ fn windows() -> impl Strategy<Value = Window> {
     span.prop_map(|span| Window::new(Nanos::new(span)).expect("a window in its bounds"))
 }
 
-fn algorithms() -> impl Strategy<Value = Algorithm> {
+pub(super) fn algorithms() -> impl Strategy<Value = Algorithm> {
     let numbers = (units(), windows(), 1_u8..=60, units());
     (0_u8..8, numbers).prop_map(|(kind, (limit, window, slices, other))| {
         let sliding = |slices, oldest| {

@@ -10,8 +10,8 @@ mod voids;
 
 use super::{MEBIBYTE, NOW, ask, every_algorithm, key, key_in_shard, later, rule, soft, used};
 use crate::{
-    key::SlotId,
-    rule::OldestSlice,
+    key::{KeyHash, SlotId},
+    rule::{OldestSlice, Rule},
     series::{Merged, Series, Writer},
     slot_set::SlotSet,
     store::{Ask, Change, Store, StoreConfig},

@@ -77,6 +77,8 @@ pub(super) struct Group {
     attempts: Attempts,
     /// Who was asked before, and under which number.
     failed: Option<(usize, u64)>,
+    /// Whether who was asked lives and says that another decides: a copy is behind that one then.
+    astray: bool,
 }
 
 /// Where a limit is decided.
@@ -218,6 +220,7 @@ impl Node {
                     limits,
                     attempts: Attempts::default(),
                     failed: None,
+                    astray: false,
                 };
                 self.ask_peer(now, peer, group, Way::Owner);
             }
@@ -257,11 +260,12 @@ impl Node {
     }
 
     /// Decides on the copy of another's counters.
-    fn decide_as_standby(&mut self, now: Nanos, id: u64, limits: &[usize]) {
+    fn decide_as_standby(&mut self, now: Nanos, id: u64, limits: &[usize], astray: bool) {
         let Some((asks, mode)) = self.asks_of(id, limits) else {
             return;
         };
         let (verdicts, degraded) = self.decide_on_copy(now, &asks, mode);
+        let degraded = degraded || astray;
         let said = |verdict| LimitSaid {
             verdict,
             by: DecidedBy::Standby,
@@ -459,7 +463,7 @@ impl Node {
         self.ping(now, name.0);
         match purpose {
             Purpose::Group(group) => self.failed(now, name.0, group, (Failure::Timeout, name.1)),
-            Purpose::Relay(relay) => self.relay_failed(now, relay),
+            Purpose::Relay(relay) => self.relay_failed(now, relay, false),
         }
     }
 
@@ -500,7 +504,7 @@ impl Node {
                 Purpose::Group(group) => {
                     self.failed(now, peer, group, (Failure::ConnectionLost, name.1));
                 }
-                Purpose::Relay(relay) => self.relay_failed(now, relay),
+                Purpose::Relay(relay) => self.relay_failed(now, relay, false),
             }
         }
     }
@@ -576,6 +580,7 @@ impl Node {
             }
             NextStep::AskStandby => {
                 group.attempts.standby = true;
+                group.astray = failure == Failure::NotOwner;
                 if number > 0 && matches!(failure, Failure::Timeout | Failure::ConnectionLost) {
                     group.failed = Some((peer, number));
                 }
@@ -642,7 +647,7 @@ impl Node {
                 Place::At(_) | Place::Nobody => {
                     let id = group.check;
                     self.group_done(id);
-                    self.decide_as_standby(now, id, &group.limits);
+                    self.decide_as_standby(now, id, &group.limits, group.astray);
                     self.finish(now, id);
                 }
             },
@@ -773,7 +778,9 @@ impl Node {
                 match asked.purpose {
                     _ if asked.over => {}
                     Purpose::Group(group) => self.failed(now, peer, group, (why, number)),
-                    Purpose::Relay(relay) => self.relay_failed(now, relay),
+                    Purpose::Relay(relay) => {
+                        self.relay_failed(now, relay, why == Failure::NotOwner);
+                    }
                 }
             }
             Reply::Amended { .. } | Reply::Pong => {}

@@ -138,7 +138,8 @@ impl Node {
                     .view
                     .leaves
                     .is_some_and(|at| now >= at.saturating_add(LEAVE_TIMEOUT));
-                let told = self.motion.is_drained() && !self.copies.owes();
+                let told =
+                    self.motion.is_drained() && !self.copies.owes() && self.entries.is_empty();
                 if told || late {
                     self.out.push(Output::Left(told));
                 }

@@ -87,9 +87,9 @@ impl Node {
                 Some(to) if self.is_usable(to) => {
                     self.relay(now, to, parked, until.saturating_sub(now));
                 }
-                Some(_) | None => self.without_relay(now, &parked),
+                Some(_) | None => self.without_relay(now, &parked, false),
             },
-            Course::DecideOnCopy { .. } => self.decide_for_owner(now, &parked),
+            Course::DecideOnCopy { .. } => self.decide_for_owner(now, &parked, false),
             Course::NotOwner => {
                 let number = frame.number;
                 self.reply(*caller, Reply::NotOwner { number });
@@ -133,11 +133,11 @@ impl Node {
     }
 
     /// Nobody has answered what was passed on, or could be asked.
-    fn without_relay(&mut self, now: Nanos, parked: &Parked) {
+    fn without_relay(&mut self, now: Nanos, parked: &Parked, astray: bool) {
         let frame = &parked.frame;
         let behind = self.behind(&frame.asks);
         match Course::after_relay(asked_as(frame), behind.as_ref()) {
-            Course::DecideOnCopy { .. } => self.decide_for_owner(now, parked),
+            Course::DecideOnCopy { .. } => self.decide_for_owner(now, parked, astray),
             Course::Decide { .. } | Course::Hold | Course::Relay(..) | Course::NotOwner => {
                 let number = frame.number;
                 self.reply(parked.caller, Reply::NotOwner { number });
@@ -167,14 +167,14 @@ impl Node {
         self.send_check(now, to, frame, Purpose::Relay(relay));
     }
 
-    pub(super) fn relay_failed(&mut self, now: Nanos, relay: Relay) {
+    pub(super) fn relay_failed(&mut self, now: Nanos, relay: Relay, astray: bool) {
         let parked = Parked {
             caller: relay.caller,
             frame: relay.frame,
             until: relay.until,
         };
         if parked.until > now && !self.watch.is_late(now) {
-            self.without_relay(now, &parked);
+            self.without_relay(now, &parked, astray);
         }
     }
 
@@ -198,10 +198,11 @@ impl Node {
     }
 
     /// Decides on the copy of another's counters.
-    fn decide_for_owner(&mut self, now: Nanos, parked: &Parked) {
+    fn decide_for_owner(&mut self, now: Nanos, parked: &Parked, astray: bool) {
         let frame = &parked.frame;
         let (verdicts, degraded) = self.decide_on_copy(now, &frame.asks, frame.mode);
-        let said = self.said(DecidedBy::Standby, degraded);
+        // Who says that another decides lives, and so does that one: the copy is behind it.
+        let said = self.said(DecidedBy::Standby, degraded || astray);
         self.decided(now, parked, verdicts, Some(said));
     }
 

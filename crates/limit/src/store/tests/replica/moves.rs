@@ -32,7 +32,7 @@ fn a_sealed_slot_is_told_in_full_or_as_far_as_it_was_not() {
         let store = store_of(1);
         let sent = ask(key_in_shard(3, 1), soft(20), 1);
         let unsent = Ask {
-            key: crate::KeyHash::from_halves(sent.key.high(), 77),
+            key: KeyHash::from_halves(sent.key.high(), 77),
             ..sent
         };
         store.decide(NOW, &sent, Mode::Consume);

@@ -3,7 +3,7 @@
 use proptest::{prelude::*, sample::Index};
 
 use super::*;
-use crate::rule::{Algorithm, Alignment, Concurrency, FixedWindow, OldestSlice, Rule, SlidingLog};
+use crate::rule::{Algorithm, Alignment, Concurrency, FixedWindow, SlidingLog};
 
 const STORES: u64 = 3;
 const KEYS: u64 = 2;
@@ -126,7 +126,7 @@ impl World {
     }
 
     fn used(&self, store: u64, key: u64) -> i64 {
-        used(self.store(store), &self.ask(key, 1)) as i64
+        used(self.store(store), &self.ask(key, 1)).cast_signed()
     }
 
     /// Does it, and adds to the sum what has changed.
@@ -208,7 +208,7 @@ impl World {
 
     /// All that was ever sent arrives everywhere, in an order that differs from store to store, and then
     /// all that each has.
-    fn deliver_all(&mut self) {
+    fn deliver_all(&self) {
         for store in 0..STORES {
             let mut messages = self.messages.clone();
             let first = store as usize * messages.len() / STORES as usize;
