@@ -145,10 +145,11 @@ impl Operator for Edge {
             placement: report.placement,
             policies: report.policies,
             policies_error: self.policies.rejection(),
-            switches: Switches::default(),
+            switches: switches(&self.node),
             motion: MotionView {
-                is_warm: true,
-                ..MotionView::default()
+                incoming: report.replica.incoming,
+                outgoing: report.replica.outgoing,
+                is_warm: report.replica.is_warm,
             },
             members: report.members.iter().map(member_view).collect(),
         }
@@ -177,9 +178,12 @@ impl Operator for Edge {
     }
 
     fn set_switch(&self, switch: Switch, on: bool) -> Switches {
-        // TODO(node): `self.node.set_switch(switch, on)`, and what `self.node.switches()` says then.
-        let _ = (switch, on);
-        Switches::default()
+        let switch = match switch {
+            Switch::Kill => tollgate_cluster::Switch::Kill,
+            Switch::Shadow => tollgate_cluster::Switch::Shadow,
+        };
+        self.node.set_switch(switch, on);
+        switches(&self.node)
     }
 
     fn readiness(&self) -> Readiness {
@@ -200,6 +204,14 @@ impl Operator for Edge {
             policies: self.policies.metrics(),
             ..metrics::snapshot(&self.node)
         }
+    }
+}
+
+fn switches(node: &Node) -> Switches {
+    let registers = node.switches();
+    Switches {
+        kill: registers.kill.on,
+        shadow: registers.shadow.on,
     }
 }
 

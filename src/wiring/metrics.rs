@@ -1,11 +1,13 @@
 //! What a node has counted, as `api` shows it.
 
 use tollgate_api::{
-    Breaker, LatencyHistogram, LimitMetrics, MetricsSnapshot, OwnerMetrics, PeerMetrics,
-    PolicyMetrics, ReplicaMetrics, StoreMetrics, Switches,
+    Breaker, FollowerMetrics, LatencyHistogram, LimitMetrics, MetricsSnapshot, OwnerMetrics,
+    PeerMetrics, PolicyMetrics, ReplicaMetrics, StoreMetrics,
 };
 use tollgate_limit::StoreStats;
-use tollgate_node::{LATENCY_BOUNDS_MICROS, LatencyReading, MemberReport, Node, PeerReport};
+use tollgate_node::{
+    LATENCY_BOUNDS_MICROS, LatencyReading, MemberReport, Node, NodeReport, PeerReport,
+};
 use tollgate_wire::identity::Phase;
 
 /// All numbers as of now.
@@ -26,10 +28,10 @@ pub(super) fn snapshot(node: &Node) -> MetricsSnapshot {
             too_late: report.too_late,
             given_back: report.given_back,
         },
-        replicas: ReplicaMetrics::default(),
-        known_denials: 0,
-        switches: Switches::default(),
-        degraded_admissions: 0,
+        replicas: replicas(&report),
+        known_denials: report.known_denials,
+        switches: super::switches(node),
+        degraded_admissions: report.degraded,
         local_shares: report.local_shares,
         pauses: report.pauses,
         peers: report.peers.into_iter().map(peer).collect(),
@@ -67,6 +69,21 @@ fn store(stats: StoreStats) -> StoreMetrics {
     }
 }
 
+fn replicas(report: &NodeReport) -> ReplicaMetrics {
+    let replica = &report.replica;
+    ReplicaMetrics {
+        incoming_slots: replica.incoming,
+        outgoing_slots: replica.outgoing,
+        sent: replica.sent,
+        taken_in: replica.taken_in,
+        reconciled: replica.reconciled,
+        lost: replica.lost,
+        owed_slots: replica.owed_slots,
+        foreign_counters: report.store.foreign,
+        ..ReplicaMetrics::default()
+    }
+}
+
 fn count(members: &[MemberReport], phase: Phase) -> u64 {
     members
         .iter()
@@ -86,7 +103,11 @@ fn peer(report: PeerReport) -> PeerMetrics {
         timeouts: report.timeouts,
         openings: report.openings,
         connects: report.connects,
-        follower: None,
+        follower: report.follower.map(|follower| FollowerMetrics {
+            waiting_series: follower.waiting_series,
+            slots_to_copy: follower.slots_to_copy,
+            ..FollowerMetrics::default()
+        }),
     }
 }
 

@@ -28,9 +28,9 @@ use tollgate_limit::{
 };
 use tollgate_wire::identity::BootId;
 
-pub(crate) use self::{fallback::LocalShares, known::KnownDenials};
 use self::journey::Decider;
-use crate::{clock::Clock as _, link::Link, node::Node, routes::Routes, serve::Stand};
+pub(crate) use self::{fallback::LocalShares, known::KnownDenials};
+use crate::{clock::Clock as _, link::Link, node::Node, routes::Routes};
 
 /// What became of a question.
 pub enum Checked {
@@ -174,7 +174,7 @@ impl Node {
         let node = Arc::clone(self);
         Checked::Later(Box::pin(async move {
             let asks: SmallVec<[Ask; 2]> = applied.iter().map(Applied::ask).collect();
-            if node.owner.stand(&asks) == Stand::Awaiting {
+            if node.owner.hold(&asks) == Hold::Awaiting {
                 node.owner.await_slots(&asks).await;
             } else {
                 node.owner.await_moved().await;
@@ -232,11 +232,7 @@ impl Node {
     }
 
     /// The same as if no switch were on.
-    fn enforced(
-        &self,
-        question: &Question<'_>,
-        cost: Cost,
-    ) -> Result<AppliedLimits, CheckError> {
+    fn enforced(&self, question: &Question<'_>, cost: Cost) -> Result<AppliedLimits, CheckError> {
         match &question.subject {
             Subject::Policy { name, attributes } => {
                 let policies = self.policies.load();
@@ -343,6 +339,9 @@ impl Node {
             for limit in &limits {
                 self.tally_of(&limit.limit)
                     .count(&limit.verdict, limit.decided_by);
+                if limit.degraded && limit.verdict.is_allowed() {
+                    self.owner.counters.degraded.raise();
+                }
             }
         }
         Decision {

@@ -24,7 +24,8 @@ use thiserror::Error;
 use tokio::sync::{Mutex, Notify, watch};
 use tollgate_cluster::{PauseWatch, Switch, cluster_fingerprint};
 use tollgate_limit::{
-    CheckError, Limit, LimitSpec, Nanos, NodeId, Policies, SlotId, SpecError, Store, StoreConfig, Tally,
+    CheckError, Limit, LimitSpec, Nanos, NodeId, Policies, SlotId, SpecError, Store, StoreConfig,
+    Tally,
 };
 use tollgate_wire::{
     identity::{BootId, Phase},
@@ -34,7 +35,7 @@ use tracing::warn;
 
 pub use self::{
     counter::{CounterReading, CounterUnreachable},
-    report::{MemberReport, NodeReport, PeerReport},
+    report::{FollowerReport, MemberReport, NodeReport, PeerReport, ReplicaReport},
 };
 use crate::{
     act::once::Ids,

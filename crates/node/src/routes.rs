@@ -51,6 +51,7 @@ impl Routes {
     }
 
     /// Whether this node owns a slot.
+    #[cfg(test)]
     pub(crate) fn is_own(&self, slot: SlotId) -> bool {
         self.view.own.is_some() && self.owner(slot) == self.view.own
     }

@@ -30,10 +30,7 @@ use tollgate_wire::{
 use tracing::{debug, warn};
 
 use self::batch::{Goes, Stream};
-pub(crate) use self::{
-    boots::Boots,
-    stand::{Keeper, Stand},
-};
+pub(crate) use self::{boots::Boots, stand::Keeper};
 use crate::{
     clock::{Clock as _, TokioClock},
     counters::NodeCounters,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use futures_util::future::join_all;
-use tollgate_cluster::{Amendment, Returned};
+use tollgate_cluster::{Amendment, Hold, Returned};
 use tollgate_limit::{AmendedLimit, Ask, ChargedAt, Nanos, NodeId, Verdict};
 use tollgate_wire::identity::BootId;
 
@@ -12,7 +12,7 @@ use crate::{
     errands::Room,
     link::NotTaken,
     node::{CounterUnreachable, Node},
-    serve::{Keeper, Stand},
+    serve::Keeper,
 };
 
 /// When an action was asked for, and when it must be answered.
@@ -102,7 +102,7 @@ impl Node {
         room: Option<Room>,
     ) -> Result<(Verdict, NodeId), CounterUnreachable> {
         let Telling { ask, change } = *telling;
-        if self.owner.stand(&[ask]) == Stand::Awaiting {
+        if self.owner.hold(&[ask]) == Hold::Awaiting {
             self.owner.await_slots(&[ask]).await;
         }
         let routes = self.routes.load_full();

@@ -181,9 +181,8 @@ impl Node {
         if !asks.is_empty() {
             self.shares.decide(now, &asks, mode, &mut decided);
         }
-        let refuses = |(ask, verdict): (&Ask, &Verdict)| {
-            ask.rule.is_enforced() && !verdict.is_allowed()
-        };
+        let refuses =
+            |(ask, verdict): (&Ask, &Verdict)| ask.rule.is_enforced() && !verdict.is_allowed();
         let mode = match asks.iter().zip(&decided).any(refuses) {
             true => Mode::Peek,
             false => mode,
@@ -206,7 +205,9 @@ impl Node {
             })
             .collect();
         if mode == Mode::Consume {
-            self.owner.mover.owe(places().map(|(applied, _)| applied.key.slot()));
+            self.owner
+                .mover
+                .owe(places().map(|(applied, _)| applied.key.slot()));
         }
         let verdicts = verdicts.into_iter();
         let answers = verdicts.map(|verdict| Answer {

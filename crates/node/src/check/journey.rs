@@ -7,7 +7,7 @@
 use std::{sync::Arc, time::Duration};
 
 use smallvec::SmallVec;
-use tollgate_cluster::{Attempts, Failure, NewestOwner, NextStep, Step, next_step};
+use tollgate_cluster::{Attempts, Failure, Hold, NewestOwner, NextStep, Step, next_step};
 use tollgate_limit::{Ask, DecidedBy, Mode, Nanos, NodeId, Verdict};
 use tollgate_wire::{
     identity::BootId,
@@ -20,7 +20,6 @@ use crate::{
     link::{Asked, Heard, Link},
     node::Node,
     routes::Routes,
-    serve::Stand,
 };
 
 pub(super) type Asks = SmallVec<[Ask; 2]>;
@@ -198,7 +197,11 @@ impl Journey {
                 NextStep::AskStandby => {
                     attempts.standby = true;
                     match self.node.stand_in(&routes, &self.asks, self.link.peer()) {
-                        StandIn::Here => return self.decide_on_copy(&routes),
+                        StandIn::Here => {
+                            // If who was asked does not decide, somebody else does.
+                            let is_behind = failure == Failure::NotOwner;
+                            return self.decide_on_copy(&routes, is_behind);
+                        }
                         StandIn::Peer(link) => {
                             let asked = self.unknown.last();
                             let (link_number, number) =
@@ -259,10 +262,10 @@ impl Journey {
 
     /// Who decides all of the keys by these routes, against the peer that was asked last.
     fn newest_owner(&self, routes: &Routes) -> (NewestOwner, Option<Place>) {
-        let link = match self.node.owner.stand(&self.asks) {
-            Stand::Here | Stand::Overdue => return (NewestOwner::Other, Some(Place::Here)),
-            Stand::Given(to) => routes.link_to(&to),
-            Stand::Awaiting | Stand::Elsewhere => {
+        let link = match self.node.owner.hold(&self.asks) {
+            Hold::Yes | Hold::Overdue => return (NewestOwner::Other, Some(Place::Here)),
+            Hold::Given(to) => routes.link_to(&to),
+            Hold::Awaiting | Hold::No => {
                 let mut owners = self.asks.iter().map(|ask| routes.owner(ask.key.slot()));
                 let first = owners.next().flatten();
                 match first {
@@ -284,7 +287,7 @@ impl Journey {
         if self.node.owner.pause.is_late(now) {
             return Some(End::Unanswered);
         }
-        let degraded = self.node.owner.stand(&self.asks) == Stand::Overdue;
+        let degraded = self.node.owner.hold(&self.asks) == Hold::Overdue;
         let mut verdicts = Verdicts::new();
         let store = &self.node.owner.store;
         let decided = store.try_decide_all(now, &self.asks, self.mode, &mut verdicts);
@@ -292,13 +295,13 @@ impl Journey {
     }
 
     /// This node stands in for the owner.
-    fn decide_on_copy(&self, routes: &Routes) -> End {
+    fn decide_on_copy(&self, routes: &Routes, is_behind: bool) -> End {
         let now = self.node.clock.now();
         if self.node.owner.pause.is_late(now) {
             return End::Unanswered;
         }
         let mut verdicts = Verdicts::new();
-        let degraded = !self.node.owner.has_copy(routes, &self.asks);
+        let degraded = is_behind || !self.node.owner.has_copy(routes, &self.asks);
         self.node
             .owner
             .decide_on_copy(now, &self.asks, self.mode, &mut verdicts);

@@ -198,6 +198,9 @@ impl Node {
         if consumes {
             let tally = self.tally_of(&applied.limit);
             tally.count(&verdict, by.by);
+            if by.degraded && verdict.is_allowed() {
+                self.owner.counters.degraded.raise();
+            }
         }
         let charged = if consumes && verdict.is_allowed() {
             applied.cost

@@ -154,7 +154,9 @@ impl Joiner {
                 self.notes.tell_alone(now, &seeds);
             }
             Some(JoinNews::Cold) => {
-                tracing::warn!("the counts of this node's slots have not come in time: it goes on without");
+                tracing::warn!(
+                    "the counts of this node's slots have not come in time: it goes on without"
+                );
             }
             Some(JoinNews::Alone) | None => {}
         }

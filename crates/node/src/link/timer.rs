@@ -113,9 +113,8 @@ impl Link {
     pub(crate) fn tell_switches(&self) {
         let request = Request::Switches(self.switches.registers());
         let [lane, ..] = &self.lanes;
-        let put = lane.put(|writer| {
-            writer.frame(SWITCHES, Nanos::MAX, |body| put_request(body, &request))
-        });
+        let put = lane
+            .put(|writer| writer.frame(SWITCHES, Nanos::MAX, |body| put_request(body, &request)));
         if put.is_err() {
             debug!(peer = %self.peer, "switches wait: the stream takes nothing");
         }

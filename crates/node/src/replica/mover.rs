@@ -4,17 +4,13 @@
 //! no slot is opened here before what was closed elsewhere has come, whoever tells of it. Nothing in here
 //! waits.
 
-use std::{
-    collections::BTreeMap,
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
-};
+use std::{collections::BTreeMap, sync::Arc};
 
 use parking_lot::Mutex;
 use tokio::sync::{Notify, futures::Notified};
-use tollgate_cluster::{Motion, MotionAction, MotionView, OwedSlots, Reports, SlotStates, Source, TakenIn, take_in};
+use tollgate_cluster::{
+    Motion, MotionAction, MotionView, OwedSlots, Reports, SlotStates, Source, TakenIn, take_in,
+};
 use tollgate_limit::{Nanos, NodeId, Series, SlotId, SlotSet, Store};
 use tollgate_wire::{
     identity::{BootId, Phase},
@@ -23,7 +19,7 @@ use tollgate_wire::{
 use tracing::debug;
 
 use super::{orders::Orders, report::owed_slots};
-use crate::view::View;
+use crate::{counters::Counter, view::View};
 
 /// What moves slots and counts between this node and the others.
 #[derive(Debug)]
@@ -35,6 +31,9 @@ pub(crate) struct Mover {
     sources: Mutex<BTreeMap<NodeId, Arc<Orders>>>,
     /// The streams of those that follow this node.
     followers: Mutex<BTreeMap<NodeId, Arc<Follower>>>,
+    /// Held while what was taken out of the store goes to the followers: nothing is given in between, or its
+    /// last word would come first.
+    changing: Mutex<()>,
     /// Slots in which this node counted without holding them.
     pub(super) owed: Arc<OwedSlots>,
     pub(super) reports: Mutex<Reports>,
@@ -42,7 +41,7 @@ pub(crate) struct Mover {
     told_owed: Mutex<SlotSet>,
     moved: Notify,
     timer: Notify,
-    pub(super) counters: MoverCounters,
+    pub(crate) counters: MoverCounters,
 }
 
 /// What tells one view from another.
@@ -65,11 +64,13 @@ impl Seen {
 #[derive(Debug, Default)]
 pub(crate) struct MoverCounters {
     /// Series sent to followers.
-    pub(crate) sent: AtomicU64,
+    pub(crate) sent: Counter,
     /// Series of others that were taken in.
-    pub(crate) taken: AtomicU64,
+    pub(crate) taken: Counter,
+    /// Of these, those that were reported.
+    pub(crate) reconciled: Counter,
     /// Series of others that could not be kept.
-    pub(crate) refused: AtomicU64,
+    pub(crate) refused: Counter,
 }
 
 /// One follower of this node.
@@ -90,6 +91,7 @@ impl Mover {
             seen: Mutex::default(),
             sources: Mutex::default(),
             followers: Mutex::default(),
+            changing: Mutex::default(),
             owed: reports.marked(),
             reports: Mutex::new(reports),
             told_owed: Mutex::default(),
@@ -166,7 +168,9 @@ impl Mover {
         let known = self.followers.lock().get(follower).cloned();
         match known {
             Some(known) => {
+                let changing = self.changing.lock();
                 known.source.lock().give(now, store, slots);
+                drop(changing);
                 known.ready.notify_one();
             }
             // It takes them again when it is back.
@@ -245,20 +249,23 @@ impl Mover {
         }
     }
 
-    /// Series have changed here: those who follow their slots are told.
-    pub(super) fn handle_changed(&self, now: Nanos, series: &[Series]) {
-        if series.is_empty() {
-            return;
-        }
-        let followers: Vec<_> = self.followers.lock().values().cloned().collect();
-        for follower in followers {
-            follower.source.lock().handle_changed(now, series);
-            follower.ready.notify_one();
-        }
+    /// Sends what is due to those who follow its slots; whether there may be more.
+    pub(super) fn send_due(
+        &self,
+        store: &Store,
+        now: Nanos,
+        (most, series): (usize, &mut Vec<Series>),
+    ) -> bool {
+        let changing = self.changing.lock();
+        let has_more = store.take_due(now, most, series);
+        self.tell_followers(now, series);
+        drop(changing);
+        has_more
     }
 
     /// Merges what another node has counted; who follows this node is told of what is new.
     pub(super) fn take_in(&self, store: &Store, now: Nanos, series: &[Series]) {
+        let changing = self.changing.lock();
         let mut taken = Vec::new();
         for one in series {
             let TakenIn {
@@ -267,14 +274,27 @@ impl Mover {
                 ..
             } = take_in(store, now, std::slice::from_ref(one));
             if refused > 0 {
-                self.counters.refused.fetch_add(1, Ordering::Relaxed);
+                self.counters.refused.raise();
             }
             if new > 0 {
-                self.counters.taken.fetch_add(1, Ordering::Relaxed);
+                self.counters.taken.raise();
                 taken.push(one.clone());
             }
         }
-        self.handle_changed(now, &taken);
+        self.tell_followers(now, &taken);
+        drop(changing);
+    }
+
+    /// Series have changed here: those who follow their slots are told.
+    fn tell_followers(&self, now: Nanos, series: &[Series]) {
+        if series.is_empty() {
+            return;
+        }
+        let followers: Vec<_> = self.followers.lock().values().cloned().collect();
+        for follower in followers {
+            follower.source.lock().handle_changed(now, series);
+            follower.ready.notify_one();
+        }
     }
 
     /// This node has counted in these slots without holding them.
@@ -306,9 +326,14 @@ impl Mover {
     }
 
     /// While joining: whether the counts of all slots to come are here, by just this view.
-    pub(super) fn is_warm_for(&self, view: &View) -> bool {
+    pub(crate) fn is_warm_for(&self, view: &View) -> bool {
         let motion = self.motion.lock();
         *self.seen.lock() == Seen::of(view) && motion.is_warm()
+    }
+
+    fn is_drained_for(&self, view: &View) -> bool {
+        let motion = self.motion.lock();
+        *self.seen.lock() == Seen::of(view) && motion.is_drained()
     }
 
     /// While leaving: waits until all slots are handed over, by the view that stands then.
@@ -322,9 +347,16 @@ impl Mover {
         }
     }
 
-    fn is_drained_for(&self, view: &View) -> bool {
-        let motion = self.motion.lock();
-        *self.seen.lock() == Seen::of(view) && motion.is_drained()
+    /// Slots of which something is to be reported.
+    pub(crate) fn owed_slots(&self) -> usize {
+        self.reports.lock().owed()
+    }
+
+    /// Series that a follower waits for, and slots that are to be copied for it; `None` if it follows nothing.
+    pub(crate) fn behind(&self, follower: &NodeId) -> Option<(usize, usize)> {
+        let known = self.followers.lock().get(follower).cloned()?;
+        let behind = known.source.lock().behind();
+        Some(behind)
     }
 
     /// Slots on their way to this node, and away from it.

@@ -86,9 +86,8 @@ impl Owner {
         for _ in 0..TAKES {
             let now = self.clock.now();
             series.clear();
-            let has_more = self.store.take_due(now, AT_ONCE, series);
+            let has_more = self.mover.send_due(&self.store, now, (AT_ONCE, series));
             if !series.is_empty() {
-                self.mover.handle_changed(now, series);
                 let slots = series.iter().map(|series| series.key.slot());
                 // Counted here, since it was due, but decided by another: it must get to know.
                 self.mover

@@ -35,7 +35,9 @@ impl Node {
     fn make(&self, now: Nanos, reports: &mut Reports, mut report: Report) {
         let Owner { mover, store, .. } = &*self.owner;
         let mut withdrawn = std::mem::take(&mut report.kept);
-        let left = self.shares.withdraw(now, (&report.slots, report.room), &mut withdrawn);
+        let left = self
+            .shares
+            .withdraw(now, (&report.slots, report.room), &mut withdrawn);
         mover.owed.mark_all(&left);
         let Some(to) = report.to.clone() else {
             mover.take_in(store, now, &withdrawn);

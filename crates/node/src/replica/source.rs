@@ -3,7 +3,7 @@
 //! One task for each follower, paced by its stream: what it does not take yet waits in the bounded
 //! `Source`.
 
-use std::sync::{Arc, atomic::Ordering};
+use std::sync::Arc;
 
 use quinn::SendStream;
 use tollgate_limit::NodeId;
@@ -62,8 +62,7 @@ async fn write(owner: &Owner, mut send: SendStream, follower: &Follower) -> Resu
         };
         if let Delivery::Batch(series) = &delivery {
             let sent = &owner.mover.counters.sent;
-            let number = u64::try_from(series.len()).unwrap_or(u64::MAX);
-            sent.fetch_add(number, Ordering::Relaxed);
+            sent.add(u64::try_from(series.len()).unwrap_or(u64::MAX));
         }
         bytes.clear();
         frame::put(&mut bytes, 0, |body| put_delivery(body, &delivery)).map_err(malformed)?;
@@ -111,6 +110,8 @@ impl Owner {
             }
             Order::Report { number, series } => {
                 self.take_series(&series);
+                let reconciled = &mover.counters.reconciled;
+                reconciled.add(u64::try_from(series.len()).unwrap_or(u64::MAX));
                 // Only who still decides there has it for good: else it is reported again to who does.
                 let holds = |slot| self.states.holds(slot);
                 if series.iter().all(|series| holds(series.key.slot())) {

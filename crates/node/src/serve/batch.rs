@@ -3,19 +3,19 @@
 use std::sync::{Arc, atomic::Ordering};
 
 use smallvec::SmallVec;
-use tollgate_cluster::Acceptance;
+use tollgate_cluster::{Acceptance, Hold};
 use tollgate_limit::{Ask, Change, DecidedBy, Nanos, Rule, Verdict};
 use tollgate_wire::{
     CodecError, OLDEST_PROTOCOL_VERSION, PROTOCOL_VERSION, frame,
     identity::BootId,
     peer::{
-        Amend, CheckHead, PeerAsk, Reply, Request, Way, put_reply, put_verdicts, read_ask,
+        Amend, CheckHead, PeerAsk, Reply, Request, Said, Way, put_reply, put_verdicts, read_ask,
         read_request,
     },
 };
 
 use super::{
-    Owner, Problem, Stand,
+    Owner, Problem,
     boots::{Boot, Caller},
     later::{Answer, Later},
     outbox::Outbox,
@@ -122,11 +122,11 @@ impl Stream {
             }
             Request::Read(ask) => {
                 let ask = self.resolve(&ask)?;
-                let reply = match batch.owner.stand(&[ask]) {
-                    Stand::Here | Stand::Overdue => {
+                let reply = match batch.owner.hold(&[ask]) {
+                    Hold::Yes | Hold::Overdue => {
                         Reply::Counter(batch.owner.store.read(batch.now, ask.key, &ask.rule))
                     }
-                    Stand::Awaiting | Stand::Given(_) | Stand::Elsewhere => batch.owner.not_owner(),
+                    Hold::Awaiting | Hold::Given(_) | Hold::No => batch.owner.not_owner(),
                 };
                 put(out, id, &reply)?;
             }
@@ -178,15 +178,19 @@ impl Stream {
                 (relayed, (caller, number))
             }
         };
-        let stand = owner.stand(&self.asks);
-        let is_overdue = stand == Stand::Overdue;
-        if matches!(stand, Stand::Here | Stand::Overdue) {
-            let (_caller, number) = name;
+        let (_caller, number) = name;
+        let hold = owner.hold(&self.asks);
+        let is_relayed = matches!(head.way, Way::Relayed { .. });
+        if matches!(hold, Hold::Yes | Hold::Overdue) || (hold == Hold::No && is_relayed) {
             let mut decided = boot.decided.lock();
+            // What was decided here before the slot went away, too.
             if let Some(verdicts) = decided.verdicts(number) {
                 owner.counters.repeated.raise();
-                return frame::put(out, id, |body| put_verdicts(body, None, verdicts))
-                    .map_err(malformed);
+                return put_all(out, id, (None, verdicts));
+            }
+            if hold == Hold::No {
+                owner.counters.not_owner.raise();
+                return put(out, id, &owner.not_owner());
             }
             if batch.is_late {
                 owner.counters.too_late.raise();
@@ -198,22 +202,10 @@ impl Stream {
             if store.try_decide_all(batch.now, &self.asks, head.mode, verdicts) {
                 owner.counters.decided_for_peers.raise();
                 decided.record(batch.now, number, verdicts);
+                let is_overdue = hold == Hold::Overdue;
                 let said = is_overdue.then(|| owner.said(DecidedBy::Owner, true));
-                return frame::put(out, id, |body| put_verdicts(body, said.as_ref(), verdicts))
-                    .map_err(malformed);
+                return put_all(out, id, (said.as_ref(), verdicts));
             }
-        }
-        if stand == Stand::Elsewhere && !matches!(head.way, Way::Standby { .. }) {
-            let decided = boot.decided.lock();
-            let (_caller, number) = name;
-            // What was decided here before the slot went away.
-            if let Some(verdicts) = decided.verdicts(number) {
-                owner.counters.repeated.raise();
-                return frame::put(out, id, |body| put_verdicts(body, None, verdicts))
-                    .map_err(malformed);
-            }
-            owner.counters.not_owner.raise();
-            return put(out, id, &owner.not_owner());
         }
         let budget = Nanos::new(u64::from(head.budget_micros) * 1000);
         let later = Later {
@@ -257,7 +249,7 @@ impl Stream {
         let Amend {
             sequence, change, ..
         } = *amend;
-        let holds = matches!(batch.owner.stand(&[ask]), Stand::Here | Stand::Overdue);
+        let holds = matches!(batch.owner.hold(&[ask]), Hold::Yes | Hold::Overdue);
         // Held until it is done, so that nobody is told of it before.
         let mut amended = self.boot.amended.lock();
         if !holds {
@@ -320,6 +312,14 @@ fn relayed_of<'a>(
     }
     let (_caller, boot) = relayed.get_or_insert_with(|| (caller, owner.boots.of(caller)));
     boot
+}
+
+fn put_all(
+    out: &mut Vec<u8>,
+    id: u64,
+    (said, verdicts): (Option<&Said>, &[Verdict]),
+) -> Result<(), Problem> {
+    frame::put(out, id, |body| put_verdicts(body, said, verdicts)).map_err(malformed)
 }
 
 fn put(out: &mut Vec<u8>, id: u64, reply: &Reply) -> Result<(), Problem> {

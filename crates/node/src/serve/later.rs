@@ -8,14 +8,13 @@
 use std::sync::Arc;
 
 use smallvec::SmallVec;
-use tollgate_cluster::Failure;
+use tollgate_cluster::{AskedAs, Behind, Course, Failure, Hold};
 use tollgate_limit::{Ask, DecidedBy, Mode, Nanos, NodeId, Verdict};
 use tollgate_wire::peer::{Reply, Said, Way};
 
 use super::{
     Owner,
     boots::{Boot, Caller},
-    stand::Stand,
 };
 use crate::{
     clock::Clock as _,
@@ -56,20 +55,53 @@ impl Later {
             if now >= self.deadline {
                 return None;
             }
-            match self.owner.stand(&self.asks) {
-                Stand::Here => match self.decide(now, false) {
+            match self.course(now) {
+                Course::Decide { degraded } => match self.decide(now, degraded) {
                     Some(answer) => return Some(answer),
+                    // A slot was closed this instant.
                     None => self.owner.await_moved().await,
                 },
-                Stand::Overdue => match self.decide(now, true) {
-                    Some(answer) => return Some(answer),
-                    None => self.owner.await_moved().await,
-                },
-                Stand::Awaiting => self.owner.await_slots(&self.asks).await,
-                Stand::Given(to) => return self.relay_to(now, &to).await,
-                Stand::Elsewhere => return self.elsewhere(now).await,
+                Course::Hold => self.owner.await_slots(&self.asks).await,
+                Course::Relay(to, until) => return self.relay(now, until, &to).await,
+                Course::DecideOnCopy { degraded } => return self.decide_on_copy(degraded),
+                Course::NotOwner => return Some(self.not_owner()),
             }
         }
+    }
+
+    fn course(&self, now: Nanos) -> Course {
+        let hold = self.owner.hold(&self.asks);
+        let behind = self.behind();
+        Course::of(
+            self.asked_as(),
+            &hold,
+            (now, self.deadline),
+            behind.as_ref(),
+        )
+    }
+
+    const fn asked_as(&self) -> AskedAs {
+        match self.way {
+            Way::Owner => AskedAs::Owner,
+            Way::Standby { .. } => AskedAs::Standby,
+            Way::Relayed { .. } => AskedAs::Relayed,
+        }
+    }
+
+    /// The owner of all keys, if it is another.
+    fn behind(&self) -> Option<Behind> {
+        let routes = self.owner.routes.load();
+        let link = owner_of(&routes, &self.asks)?;
+        Some(Behind {
+            owner: link.peer().clone(),
+            is_usable: link.is_usable(),
+            has_copy: self.owner.has_copy(&routes, &self.asks),
+        })
+    }
+
+    fn not_owner(&self) -> Answer {
+        self.owner.counters.not_owner.raise();
+        Answer::Other(self.owner.not_owner())
     }
 
     /// Decides in slots that this node holds; `None` if one was closed meanwhile.
@@ -95,37 +127,66 @@ impl Later {
         Some(Answer::Verdicts(said, verdicts))
     }
 
-    async fn elsewhere(&self, now: Nanos) -> Option<Answer> {
-        match self.way {
-            Way::Standby { .. } => self.stand_by(now).await,
-            Way::Owner | Way::Relayed { .. } => {
-                self.owner.counters.not_owner.raise();
-                Some(Answer::Other(self.owner.not_owner()))
+    /// Another node decides. What becomes of it is said, or nothing where it is not known.
+    async fn relay(&self, now: Nanos, until: Nanos, to: &NodeId) -> Option<Answer> {
+        if let Some(answer) = self.decided_before() {
+            return Some(answer);
+        }
+        let routes = self.owner.routes.load_full();
+        let link = routes.link_to(to);
+        let asked = link.and_then(|link| Some((link, self.ask(now, until, link)?)));
+        let Some((link, asked)) = asked else {
+            // Nobody was asked, so nobody counts.
+            return self.after_relay(Failure::BreakerOpen);
+        };
+        let asked_as = asked.number;
+        match self.hear(link, asked).await {
+            Ok(answer) => Some(answer),
+            Err(failure) => {
+                let answer = self.after_relay(failure);
+                // Only if nobody but this node waits for what is said late: else the caller gives it back.
+                if failure == Failure::Timeout
+                    && matches!(self.way, Way::Standby { number: 0, .. })
+                    && self.mode == Mode::Consume
+                {
+                    link.handle_unused(asked_as, self.asks.clone());
+                }
+                answer
             }
         }
     }
 
-    /// These slots were handed over: who has them now decides.
-    async fn relay_to(&self, now: Nanos, to: &NodeId) -> Option<Answer> {
-        let routes = self.owner.routes.load_full();
-        let link = routes.link_to(to);
-        let (Some(link), Way::Owner | Way::Standby { .. }) = (link, self.way) else {
-            return Some(Answer::Other(self.owner.not_owner()));
+    /// What was said to this check when it came before.
+    fn decided_before(&self) -> Option<Answer> {
+        let (_caller, number) = self.name;
+        let decided = self.boot.decided.lock();
+        let verdicts = decided.verdicts(number)?;
+        self.owner.counters.repeated.raise();
+        let said = match self.asked_as() {
+            AskedAs::Standby => Some(self.owner.said(DecidedBy::Standby, true)),
+            AskedAs::Owner | AskedAs::Relayed => None,
         };
-        let Some(asked) = self.relay(now, self.deadline, link) else {
-            // Nobody was asked, so nobody counts.
-            return Some(Answer::Other(Reply::TooLate));
-        };
-        match self.hear(link, asked).await {
-            Ok(answer) => Some(answer),
-            Err(Failure::NotOwner) => Some(Answer::Other(self.owner.not_owner())),
-            Err(Failure::TooLate) => Some(Answer::Other(Reply::TooLate)),
-            // It may have been counted: the caller's own timeout says so.
-            Err(Failure::Timeout | Failure::ConnectionLost | Failure::BreakerOpen) => None,
+        Some(Answer::Verdicts(said, verdicts.into()))
+    }
+
+    fn after_relay(&self, failure: Failure) -> Option<Answer> {
+        match Course::after_relay(self.asked_as(), self.behind().as_ref()) {
+            // If who was asked does not decide, somebody else does.
+            Course::DecideOnCopy { degraded } => {
+                self.decide_on_copy(degraded || failure == Failure::NotOwner)
+            }
+            Course::Decide { .. } | Course::Hold | Course::Relay(..) | Course::NotOwner => {
+                match failure {
+                    Failure::NotOwner => Some(self.not_owner()),
+                    Failure::TooLate | Failure::BreakerOpen => Some(Answer::Other(Reply::TooLate)),
+                    // It may have been counted: the caller's own timeout says so.
+                    Failure::Timeout | Failure::ConnectionLost => None,
+                }
+            }
         }
     }
 
-    fn relay(&self, now: Nanos, until: Nanos, link: &Link) -> Option<Asked> {
+    fn ask(&self, now: Nanos, until: Nanos, link: &Link) -> Option<Asked> {
         let ((boot, own_link), own_number) = self.name;
         let (link_number, number) = match self.way {
             // The owner knows it by that name.
@@ -159,52 +220,18 @@ impl Later {
         }
     }
 
-    /// This node was asked as the standby: the owner decides if it can be reached in half of the time, else
-    /// the copy.
-    async fn stand_by(&self, now: Nanos) -> Option<Answer> {
-        let (_caller, number) = self.name;
-        if let Some(verdicts) = self.boot.decided.lock().verdicts(number) {
-            self.owner.counters.repeated.raise();
-            let said = self.owner.said(DecidedBy::Standby, self.is_degraded());
-            return Some(Answer::Verdicts(Some(said), verdicts.into()));
-        }
-        let routes = self.owner.routes.load_full();
-        let mut unknown = None;
-        if let Some(link) = owner_of(&routes, &self.asks).filter(|link| link.is_usable()) {
-            let half = Nanos::new(self.deadline.saturating_sub(now).as_nanos() / 2);
-            if let Some(asked) = self.relay(now, now.saturating_add(half), link) {
-                let asked_as = asked.number;
-                match self.hear(link, asked).await {
-                    Ok(answer) => return Some(answer),
-                    Err(Failure::Timeout) => unknown = Some((link, asked_as)),
-                    Err(_) => {}
-                }
-            }
-        }
-        let answer = self.decide_on_copy();
-        // Only if nobody but this node waits for what the owner says: else the caller gives it back.
-        if let Some((link, asked_as)) = unknown
-            && matches!(self.way, Way::Standby { number: 0, .. })
-            && self.mode == Mode::Consume
-        {
-            link.handle_unused(asked_as, self.asks.clone());
-        }
-        answer
-    }
-
-    fn decide_on_copy(&self) -> Option<Answer> {
+    fn decide_on_copy(&self, is_degraded: bool) -> Option<Answer> {
         let now = self.owner.clock.now();
         if now >= self.deadline {
             return None;
         }
         // Meanwhile it may have become the holder.
-        if matches!(self.owner.stand(&self.asks), Stand::Here)
+        if self.owner.hold(&self.asks) == Hold::Yes
             && let Some(answer) = self.decide(now, false)
         {
             return Some(answer);
         }
         let (_caller, number) = self.name;
-        let is_degraded = self.is_degraded();
         let mut decided = self.boot.decided.lock();
         let verdicts = match decided.verdicts(number) {
             Some(verdicts) => verdicts.into(),
@@ -222,10 +249,6 @@ impl Later {
         };
         let said = self.owner.said(DecidedBy::Standby, is_degraded);
         Some(Answer::Verdicts(Some(said), verdicts))
-    }
-
-    fn is_degraded(&self) -> bool {
-        !self.owner.has_copy(&self.owner.routes.load(), &self.asks)
     }
 }
 

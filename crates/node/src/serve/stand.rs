@@ -4,54 +4,19 @@ use std::sync::Arc;
 
 use tokio::time::timeout_at;
 use tollgate_cluster::{HOLD, Hold};
-use tollgate_limit::{Ask, DecidedBy, Mode, Nanos, NodeId, SlotId, SlotSet, Verdict};
+use tollgate_limit::{Ask, DecidedBy, Mode, Nanos, SlotId, SlotSet, Verdict};
 use tollgate_wire::peer::{Reply, Said};
 
 use super::Owner;
 use crate::{clock::Clock as _, link::Link, routes::Routes};
 
-/// How this node stands to the slots of a check, together.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Stand {
-    /// It decides in all of them.
-    Here,
-    /// It decides in all of them, in some on a copy whose last part has not come.
-    Overdue,
-    /// The counts of some are on their way to this node.
-    Awaiting,
-    /// It has handed all of them over to this member.
-    Given(NodeId),
-    /// It does not decide in all of them.
-    Elsewhere,
-}
-
 impl Owner {
-    /// How this node stands to the slots of these asks. One atomic read for each, if it holds them.
-    pub(crate) fn stand(&self, asks: &[Ask]) -> Stand {
+    /// How this node holds the slots of these asks together. One atomic read for each, if it does.
+    pub(crate) fn hold(&self, asks: &[Ask]) -> Hold {
         if asks.iter().all(|ask| self.states.holds(ask.key.slot())) {
-            return Stand::Here;
+            return Hold::Yes;
         }
-        let (mut here, mut overdue, mut awaiting) = (false, false, false);
-        let mut given = None;
-        for ask in asks {
-            match self.states.hold(ask.key.slot()) {
-                Hold::Yes => here = true,
-                Hold::Overdue => overdue = true,
-                Hold::Awaiting => awaiting = true,
-                Hold::No => return Stand::Elsewhere,
-                Hold::Given(to) => match &given {
-                    Some(known) if *known != to => return Stand::Elsewhere,
-                    Some(_) | None => given = Some(to),
-                },
-            }
-        }
-        match given {
-            _ if awaiting => Stand::Awaiting,
-            Some(to) if !here && !overdue => Stand::Given(to),
-            Some(_) => Stand::Elsewhere,
-            None if overdue => Stand::Overdue,
-            None => Stand::Here,
-        }
+        Hold::of_all(asks.iter().map(|ask| self.states.hold(ask.key.slot())))
     }
 
     /// Waits until none of these slots is awaited any more, for [`HOLD`] at most: those that still are are
@@ -61,7 +26,7 @@ impl Owner {
         let until = self.clock.instant(until);
         loop {
             let moved = self.mover.moved();
-            if self.stand(asks) != Stand::Awaiting {
+            if self.hold(asks) != Hold::Awaiting {
                 return;
             }
             if timeout_at(until, moved).await.is_err() {

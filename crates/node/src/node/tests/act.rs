@@ -177,7 +177,10 @@ async fn reports_ban_and_a_reset_lifts_the_ban_everywhere() {
     let reset = cluster.nodes[0].now();
     while !ask(&cluster.nodes[0], &user, 1).await.0.is_allowed() {
         let since = cluster.nodes[0].now().saturating_sub(reset);
-        assert!(since < Nanos::from_millis(1_500), "in force within a second");
+        assert!(
+            since < Nanos::from_millis(1_500),
+            "in force within a second"
+        );
         tokio::task::yield_now().await;
     }
 }
