@@ -8,12 +8,22 @@
 //! queue of datagrams ordered by (time, sequence number), every random number from the seed, and no
 //! iteration over a randomly hashed map. Scenarios must keep these rules too.
 
+mod checker;
+pub mod history;
+pub mod load;
 mod network;
+pub mod pure;
+mod report;
+pub mod rig;
+pub mod seeds;
+pub mod shipped;
 mod simulation;
 
 pub use self::{
+    checker::{Violation, check},
     network::{
         BindError, Datagram, Difference, Fate, LinkConditions, Network, Record, SimSocket, Trace,
     },
+    report::Report,
     simulation::{Finished, MAX_VIRTUAL_TIME, RunError, Simulation},
 };

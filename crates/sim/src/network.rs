@@ -113,6 +113,21 @@ impl Network {
         self.shared.fabric.lock().unplug(address);
     }
 
+    /// Keeps what arrives at an address for later and loses what it sends, as if its holder did not run;
+    /// its holder does not notice.
+    pub fn suspend(&self, address: SocketAddr) {
+        let waker = self.shared.fabric.lock().set_suspended(address, true);
+        debug_assert!(waker.is_none(), "nobody is woken by a suspension");
+    }
+
+    /// Ends [`suspend`](Self::suspend): what waited arrives now.
+    pub fn resume(&self, address: SocketAddr) {
+        let waker = self.shared.fabric.lock().set_suspended(address, false);
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+
     /// The conditions of every link without conditions of its own.
     pub fn set_conditions(&self, conditions: LinkConditions) {
         self.shared.fabric.lock().links.common = conditions;
@@ -126,6 +141,11 @@ impl Network {
             .links
             .own
             .insert((from, to), conditions);
+    }
+
+    /// Ends the conditions of their own of all links.
+    pub fn reset_links(&self) {
+        self.shared.fabric.lock().links.own.clear();
     }
 
     /// Loses everything from now on in one direction between two addresses.

@@ -98,8 +98,13 @@ impl Simulation {
     /// unrelated to that of other parts.
     #[must_use]
     pub fn seed_of_part(&self, part: u64) -> u64 {
-        let mut hasher = SipHasher13::new_with_keys(self.seed, part);
-        hasher.write_u64(part);
-        hasher.finish()
+        part_seed(self.seed, part)
     }
+}
+
+/// [`Simulation::seed_of_part`], for what outlives the borrow of the simulation.
+pub(crate) fn part_seed(seed: u64, part: u64) -> u64 {
+    let mut hasher = SipHasher13::new_with_keys(seed, part);
+    hasher.write_u64(part);
+    hasher.finish()
 }

@@ -13,7 +13,10 @@ use std::{
 use quinn::udp::EcnCodepoint;
 use rand::{SeedableRng, rngs::StdRng};
 
-use super::{Datagram, Fate, Record, Trace, link::Links};
+use super::{
+    Datagram, Fate, Record, Trace,
+    link::{Links, Travel},
+};
 
 /// The most datagrams on their way at once; more are lost, like in a switch.
 const MAX_IN_FLIGHT: usize = 1 << 17;
@@ -30,8 +33,8 @@ pub(super) struct Fabric {
     pub(super) trace: Trace,
     random: StdRng,
     inboxes: BTreeMap<SocketAddr, Inbox>,
-    /// What is on its way, by (due time, sequence number).
-    in_flight: BTreeMap<(Duration, u64), InFlight>,
+    /// What is on its way, by (due time, sequence number, number of the copy).
+    in_flight: BTreeMap<(Duration, u64, u8), InFlight>,
     sent_on_link: BTreeMap<(SocketAddr, SocketAddr), u64>,
     plugged: u64,
 }
@@ -60,6 +63,9 @@ pub(super) struct Arrived {
     pub(super) contents: Vec<u8>,
 }
 
+/// Of a datagram, and of its copy if it has one.
+type TravelTimes = [Option<Duration>; 2];
+
 struct InFlight {
     to: Plug,
     datagram: Arrived,
@@ -69,6 +75,8 @@ struct Inbox {
     plug: Plug,
     arrived: VecDeque<Arrived>,
     reader: Option<Waker>,
+    /// Its holder does not run: what arrives waits, what it sends is lost.
+    is_suspended: bool,
 }
 
 impl Fabric {
@@ -99,6 +107,7 @@ impl Fabric {
             plug,
             arrived: VecDeque::new(),
             reader: None,
+            is_suspended: false,
         };
         self.inboxes.insert(address, inbox);
         Some(plug)
@@ -107,6 +116,21 @@ impl Fabric {
     /// Takes whatever socket an address has.
     pub(super) fn unplug(&mut self, address: SocketAddr) {
         self.inboxes.remove(&address);
+    }
+
+    /// Suspends or resumes an address's socket: whom to wake.
+    pub(super) fn set_suspended(
+        &mut self,
+        address: SocketAddr,
+        is_suspended: bool,
+    ) -> Option<Waker> {
+        let inbox = self.inboxes.get_mut(&address)?;
+        inbox.is_suspended = is_suspended;
+        if is_suspended {
+            None
+        } else {
+            inbox.reader.take()
+        }
     }
 
     /// Takes this socket, if it is still the one of its address.
@@ -132,7 +156,10 @@ impl Fabric {
             length: contents.len(),
             fate,
         });
-        if let Some((receiver, travel_time)) = travel {
+        let Some((receiver, times)) = travel else {
+            return;
+        };
+        for (copy, travel_time) in (0..).zip(times.into_iter().flatten()) {
             let datagram = Arrived {
                 from: plug.address,
                 ecn,
@@ -143,38 +170,40 @@ impl Fabric {
                 to: receiver,
                 datagram,
             };
-            self.in_flight.insert((due, sequence), in_flight);
+            self.in_flight.insert((due, sequence, copy), in_flight);
         }
     }
 
-    /// A datagram's fate; with `Carried`, who gets it and how long it takes.
+    /// A datagram's fate; if it is carried, who gets it and how long it and its copy take.
     fn settle_fate(
         &mut self,
         now: Duration,
         sequence: u64,
         outgoing: Outgoing<'_>,
-    ) -> (Fate, Option<(Plug, Duration)>) {
+    ) -> (Fate, Option<(Plug, TravelTimes)>) {
         let (from, to) = (outgoing.plug.address, outgoing.to);
         let counter = self.sent_on_link.entry((from, to)).or_default();
         let sequence_on_link = *counter;
         *counter += 1;
         // Always drawn, so that an order of the scenario does not shift the fates of other datagrams.
-        let travel_time = self
-            .links
-            .conditions(from, to)
-            .travel_time(&mut self.random);
-        let sender_is_plugged = self.inbox(outgoing.plug).is_some();
+        let conditions = self.links.conditions(from, to);
+        let travel = conditions.travel(&mut self.random);
+        let sender = self.inbox(outgoing.plug).map(|inbox| inbox.is_suspended);
         let Some(receiver) = self.inboxes.get(&to).map(|inbox| inbox.plug) else {
             return (Fate::Unplugged, None);
         };
-        if !sender_is_plugged {
-            return (Fate::Unplugged, None);
+        match sender {
+            None => return (Fate::Unplugged, None),
+            Some(true) => return (Fate::Suspended, None),
+            Some(false) => {}
         }
         if self.links.is_blocked(from, to) {
             return (Fate::Blocked, None);
         }
-        let Some(travel_time) = travel_time else {
-            return (Fate::Lost, None);
+        let (fate, times) = match travel {
+            Travel::Lost => return (Fate::Lost, None),
+            Travel::Once(time) => (Fate::Carried, [Some(time), None]),
+            Travel::Twice(time, copy) => (Fate::Copied, [Some(time), Some(copy)]),
         };
         let datagram = Datagram {
             sequence,
@@ -190,14 +219,14 @@ impl Fabric {
         if self.in_flight.len() >= MAX_IN_FLIGHT {
             return (Fate::Overflowed, None);
         }
-        (Fate::Carried, Some((receiver, travel_time)))
+        (fate, Some((receiver, times)))
     }
 
     /// Puts what is due into the inboxes: whom to wake, in order, and when the next one is due.
     pub(super) fn arrivals(&mut self, now: Duration) -> (Vec<Waker>, Option<Duration>) {
         let mut wakers = Vec::new();
         while let Some(entry) = self.in_flight.first_entry() {
-            let (due, _sequence) = *entry.key();
+            let (due, _sequence, _copy) = *entry.key();
             if due > now {
                 return (wakers, Some(due));
             }
@@ -208,7 +237,9 @@ impl Fabric {
             if inbox.arrived.len() < MAX_INBOX {
                 inbox.arrived.push_back(datagram);
             }
-            wakers.extend(inbox.reader.take());
+            if !inbox.is_suspended {
+                wakers.extend(inbox.reader.take());
+            }
         }
         (wakers, None)
     }
@@ -216,7 +247,11 @@ impl Fabric {
     /// The next datagram at a socket; if there is none, `reader` is woken when there is.
     pub(super) fn receive(&mut self, plug: Plug, reader: &Waker) -> Option<Arrived> {
         let inbox = self.inbox(plug)?;
-        let arrived = inbox.arrived.pop_front();
+        let arrived = if inbox.is_suspended {
+            None
+        } else {
+            inbox.arrived.pop_front()
+        };
         if arrived.is_none() {
             inbox.reader = Some(reader.clone());
         }

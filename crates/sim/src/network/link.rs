@@ -1,4 +1,4 @@
-//! What the links between addresses are like: delay, jitter, loss, blocks.
+//! What the links between addresses are like: delay, jitter, loss, copies, blocks.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -17,15 +17,29 @@ pub struct LinkConditions {
     pub jitter: Duration,
     /// So many of a thousand datagrams are lost; 1000 and more: all.
     pub loss_per_mille: u16,
+    /// So many of a thousand datagrams arrive twice, each copy in its own time.
+    pub copies_per_mille: u16,
+}
+
+/// What a link does with one datagram.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Travel {
+    /// It is lost.
+    Lost,
+    /// It takes so long.
+    Once(Duration),
+    /// It arrives twice, after these times.
+    Twice(Duration, Duration),
 }
 
 impl Default for LinkConditions {
-    /// A quiet local network: 1 ms, up to 1 ms of jitter, no loss.
+    /// A quiet local network: 1 ms, up to 1 ms of jitter, no loss, no copies.
     fn default() -> Self {
         Self {
             delay: Duration::from_millis(1),
             jitter: Duration::from_millis(1),
             loss_per_mille: 0,
+            copies_per_mille: 0,
         }
     }
 }
@@ -40,12 +54,26 @@ impl LinkConditions {
         }
     }
 
-    /// How long a datagram takes; `None`: it is lost. Takes two random numbers, whatever the conditions.
-    pub(super) fn travel_time(self, random: &mut StdRng) -> Option<Duration> {
+    /// These conditions with that many copies.
+    #[must_use]
+    pub const fn with_copies_per_mille(self, copies_per_mille: u16) -> Self {
+        Self {
+            copies_per_mille,
+            ..self
+        }
+    }
+
+    /// What becomes of a datagram. Takes four random numbers, whatever the conditions.
+    pub(super) fn travel(self, random: &mut StdRng) -> Travel {
         let lost = random.random_range(0..1000) < self.loss_per_mille;
-        let share: f64 = random.random();
-        let travel_time = self.delay.saturating_add(self.jitter.mul_f64(share));
-        (!lost).then_some(travel_time)
+        let copied = random.random_range(0..1000) < self.copies_per_mille;
+        let (first, second): (f64, f64) = (random.random(), random.random());
+        let time = |share| self.delay.saturating_add(self.jitter.mul_f64(share));
+        match (lost, copied) {
+            (true, _) => Travel::Lost,
+            (false, false) => Travel::Once(time(first)),
+            (false, true) => Travel::Twice(time(first), time(second)),
+        }
     }
 }
 

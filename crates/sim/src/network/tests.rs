@@ -6,6 +6,7 @@ use quinn::{
     AsyncUdpSocket,
     udp::{RecvMeta, Transmit},
 };
+use tokio::time::{sleep, timeout};
 
 use super::{BindError, Fate, LinkConditions, Network, SimSocket};
 use crate::Simulation;
@@ -20,7 +21,7 @@ fn conditions(delay_ms: u32, jitter_ms: u32) -> LinkConditions {
     LinkConditions {
         delay: MILLISECOND * delay_ms,
         jitter: MILLISECOND * jitter_ms,
-        loss_per_mille: 0,
+        ..LinkConditions::default()
     }
 }
 
@@ -224,4 +225,52 @@ fn an_unplugged_socket_neither_sends_nor_receives() {
 fn a_scenario_that_waits_for_ever_is_ended() {
     let run = Simulation::run(4, async |_simulation| std::future::pending::<()>().await);
     assert!(matches!(run, Err(crate::RunError::Stuck { seed: 4, .. })));
+}
+
+#[test]
+fn a_copied_datagram_arrives_twice() {
+    let run = Simulation::run(1, async |simulation| {
+        let network = simulation.network();
+        let (one, two) = (
+            network.bind(address(1)).unwrap(),
+            network.bind(address(2)).unwrap(),
+        );
+        network.set_conditions(conditions(5, 20).with_copies_per_mille(1000));
+        send(&one, address(2), b"x");
+        let mut times = Vec::new();
+        for _ in 0..2 {
+            assert_eq!(receive(&two).await, (address(1), b'x'));
+            times.push(network.now());
+        }
+        assert!(times[0] < times[1], "each in its own time");
+        fates(network)
+    });
+    assert_eq!(run.unwrap().output, [Fate::Copied]);
+}
+
+#[test]
+fn a_suspended_socket_sends_nothing_and_gets_later_what_arrived() {
+    let run = Simulation::run(1, async |simulation| {
+        let network = simulation.network();
+        let (one, two) = (
+            network.bind(address(1)).unwrap(),
+            network.bind(address(2)).unwrap(),
+        );
+        network.suspend(address(2));
+        send(&one, address(2), b"waits");
+        send(&two, address(1), b"not sent");
+        let early = timeout(MILLISECOND * 100, receive(&two)).await;
+        assert!(early.is_err(), "it does not run");
+        let resumed = async {
+            sleep(MILLISECOND * 100).await;
+            network.resume(address(2));
+        };
+        let (got, ()) = tokio::join!(receive(&two), resumed);
+        assert_eq!(
+            (got, network.now()),
+            ((address(1), b'w'), MILLISECOND * 200)
+        );
+        fates(network)
+    });
+    assert_eq!(run.unwrap().output, [Fate::Carried, Fate::Suspended]);
 }

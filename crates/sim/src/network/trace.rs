@@ -12,6 +12,8 @@ const MAX_RECORDS: usize = 1 << 19;
 pub enum Fate {
     /// It was sent on its way.
     Carried,
+    /// It was sent on its way, and a copy of it.
+    Copied,
     /// The link lost it.
     Lost,
     /// The link is blocked.
@@ -22,6 +24,8 @@ pub enum Fate {
     Unplugged,
     /// Too much is on its way.
     Overflowed,
+    /// The sender is suspended.
+    Suspended,
 }
 
 /// One datagram that was sent.
@@ -100,6 +104,8 @@ impl Trace {
             Fate::Dropped => 3,
             Fate::Unplugged => 4,
             Fate::Overflowed => 5,
+            Fate::Copied => 6,
+            Fate::Suspended => 7,
         });
         if self.records.len() < MAX_RECORDS {
             self.records.push(record);

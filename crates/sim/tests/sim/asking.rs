@@ -9,7 +9,9 @@ use tollgate_limit::{
 };
 use tollgate_node::{Clock as _, CounterUnreachable, Node};
 
-use crate::cluster::{Cluster, POLICY};
+use tollgate_sim::rig::POLICY;
+
+use crate::cluster::Cluster;
 
 /// A window that no scenario sees the end of by accident.
 pub(crate) const HOUR: Nanos = Nanos::from_millis(3_600_000);

@@ -1,43 +1,31 @@
-//! Shipped nodes on the simulated network: `n1`, `n2`, … at 10.0.0.1, 10.0.0.2, …
-//!
-//! Wall time, too, is made up, so that certificates are the same length and valid in every run.
+//! A rig whose nodes all run, and which is asked by index.
 
-use std::{io, net::SocketAddr, sync::Arc, time::Duration};
+use std::{net::SocketAddr, sync::Arc, time::Duration};
 
-use quinn::TokioRuntime;
 use tokio::time::{sleep, timeout};
-use tollgate_cluster::ClusterName;
 use tollgate_limit::{
-    AlgorithmSpec, Attributes, Call, Cost, Decision, Fallback, HashKey, Limit, LimitNumber,
-    LimitSpec, Mode, Nanos, NodeId, Policies, Question, Subject,
+    AlgorithmSpec, Attributes, Call, Cost, Decision, Fallback, LimitNumber, LimitSpec, Mode, Nanos,
+    Question, Subject,
 };
-use tollgate_node::{
-    Clients, ControlHost, CounterReading, InlineLimits, Node, NodeConfig, Seed, Surroundings,
-    Timeouts, TokioClock,
-    certificates::{AUTHORITY_SPAN, Authority, LEAF_SPAN, Validity},
-    credentials::{CredentialPem, Credentials, Holder},
-    seeds::{LookUp, Resolve},
+use tollgate_node::{CounterReading, Node, Timeouts};
+use tollgate_sim::{
+    Simulation,
+    rig::{POLICY, Rig, Settings},
 };
-use tollgate_sim::Simulation;
 
-use crate::mesh::address;
-
-/// The policy of every check, its one limit, and the attribute that it counts by.
-pub(crate) const POLICY: &str = "default";
+/// The one limit, and the attribute that it counts by.
 const LIMIT: &str = "per-key";
 const ATTRIBUTE: &str = "key";
 /// Units for each window.
 pub(crate) const LIMIT_UNITS: u64 = 1000;
 
-/// Unix time at virtual time 0, in seconds.
-const UNIX_SECONDS: u64 = 1_800_000_000;
-const HASH_KEY: HashKey = HashKey::new(*b"sixteen of bytes");
 /// How long, in virtual time, a condition may take to come true.
 const PATIENCE: Duration = Duration::from_secs(60);
 const POLL: Duration = Duration::from_millis(5);
 
 /// Nodes that know each other.
 pub(crate) struct Cluster {
+    pub(crate) rig: Rig,
     pub(crate) nodes: Vec<Arc<Node>>,
 }
 
@@ -77,24 +65,14 @@ impl Cluster {
         timeouts: Timeouts,
         limits: &[LimitSpec],
     ) -> Self {
-        let name = ClusterName::new("sim").unwrap();
-        let authority = Authority::new(&name, Validity::new(UNIX_SECONDS, AUTHORITY_SPAN)).unwrap();
-        let nodes = (1..=nodes).map(|number| {
-            let node = NodeId::new(&format!("n{number}")).unwrap();
-            let credentials = credentials(&authority, &name, &node);
-            let config = config(name.clone(), node, number, timeouts);
-            let surroundings = surroundings(simulation, number);
-            Node::start(
-                config,
-                credentials,
-                Arc::new(policies(limits)),
-                surroundings,
-            )
-            .unwrap()
-        });
-        let cluster = Self {
-            nodes: nodes.collect(),
+        let settings = Settings {
+            limits: limits.to_vec(),
+            timeouts,
         };
+        let rig = Rig::new(simulation, settings).unwrap();
+        rig.start_all(nodes).unwrap();
+        let nodes = rig.nodes().into_iter().map(|(_, node)| node).collect();
+        let cluster = Self { rig, nodes };
         cluster.settle().await;
         cluster
     }
@@ -106,16 +84,7 @@ impl Cluster {
 
     /// Waits until all nodes go by one placement and reach each other.
     pub(crate) async fn settle(&self) {
-        let settled = |node: &Arc<Node>| {
-            let report = node.report();
-            let placement = report.placement;
-            node.is_active()
-                && report.members.len() == self.nodes.len()
-                && report.members.iter().all(|member| {
-                    member.is_reachable && member.slots > 0 && member.placement == Some(placement)
-                })
-        };
-        await_that("one placement", || self.nodes.iter().all(settled)).await;
+        self.rig.settle(PATIENCE).await.unwrap();
     }
 
     /// The first key that a node owns.
@@ -171,70 +140,4 @@ fn attributes(key: &str) -> Attributes<'_> {
     let mut attributes = Attributes::new();
     attributes.insert(ATTRIBUTE, key).unwrap();
     attributes
-}
-
-pub(crate) fn policies(limits: &[LimitSpec]) -> Policies {
-    let mut policies = Policies::new();
-    for spec in limits {
-        let limit = Limit::new(POLICY, spec.clone(), &HASH_KEY).unwrap();
-        policies.add(POLICY, limit).unwrap();
-    }
-    policies
-}
-
-fn credentials(authority: &Authority, cluster: &ClusterName, node: &NodeId) -> Credentials {
-    let pem = authority
-        .issue_node(node, Validity::new(UNIX_SECONDS, LEAF_SPAN))
-        .unwrap();
-    let authority = authority.pem().certificate;
-    let pem = CredentialPem {
-        authority: &authority,
-        certificate: &pem.certificate,
-        key: &pem.key,
-    };
-    let holder = Holder {
-        cluster,
-        node,
-        unix_seconds: UNIX_SECONDS,
-    };
-    Credentials::from_pem(&pem, &holder).unwrap()
-}
-
-fn config(cluster: ClusterName, node: NodeId, number: u8, timeouts: Timeouts) -> NodeConfig {
-    let first = (number > 1).then(|| Seed::Address(address(1)));
-    NodeConfig {
-        cluster,
-        hash_key: HASH_KEY,
-        node,
-        weight: 1,
-        peer_address: address(number),
-        api_address: SocketAddr::from(([127, 0, 0, 1], 1)),
-        seeds: first.into_iter().collect(),
-        last_generation: 0,
-        max_memory_bytes: 16 << 20,
-        inline_limits: InlineLimits::Allow,
-        clients: Clients::Off,
-        timeouts,
-    }
-}
-
-fn surroundings(simulation: &Simulation, number: u8) -> Surroundings {
-    Surroundings {
-        clock: TokioClock::new(UNIX_SECONDS * 1000),
-        socket: simulation.network().bind(address(number)).unwrap(),
-        runtime: Arc::new(TokioRuntime),
-        seed: simulation.seed_of_part(number.into()),
-        control: ControlHost::Shared,
-        resolver: Arc::new(NoNames),
-    }
-}
-
-/// Finds no name: the simulation goes by addresses.
-#[derive(Debug)]
-struct NoNames;
-
-impl Resolve for NoNames {
-    fn look_up<'a>(&'a self, _host: &'a str, _port: u16) -> LookUp<'a> {
-        Box::pin(async { Err(io::ErrorKind::NotFound.into()) })
-    }
 }

@@ -1,0 +1,159 @@
+//! What the formula adds for faults: X_crash, X_dual and X_open of one window.
+//!
+//! X_open is what was answered degraded. X_crash is, for each node that lost its memory in the window, what
+//! it had admitted and may not have copied yet. X_dual is what was admitted by owners of which the one that
+//! admitted last need not have known: those that were owners at the same time, and standbys. An owner that was
+//! cut off had told nothing since.
+
+use tollgate_limit::{DecidedBy, Nanos, NodeId, SEND_AFTER};
+use tollgate_wire::identity::BootId;
+
+use super::of_key::OfKey;
+use crate::history::{Answer, Fault, Held};
+
+/// How often nodes look for what is due to be copied.
+const PUMP: Nanos = Nanos::from_millis(5);
+/// Shorter windows are not copied.
+const MIN_COPIED_WINDOW: Nanos = Nanos::from_millis(2_000);
+/// The part of a limit that is copied at once.
+const URGENT_PART: u64 = 32;
+
+/// The terms of the formula for one window.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Allowance {
+    pub(super) crash: u64,
+    pub(super) dual: u64,
+    pub(super) open: u64,
+}
+
+impl Allowance {
+    /// Of a window that holds these admissions, ends with `to` and may hold `most`.
+    pub(super) fn of(key: &OfKey<'_>, admissions: &[&Answer], to: Nanos, most: u64) -> Self {
+        let known: Vec<_> = admissions
+            .iter()
+            .filter(|it| !it.degraded)
+            .copied()
+            .collect();
+        let open = admissions.iter().filter(|answer| answer.degraded);
+        Self {
+            crash: crash(key, &known, to, most),
+            dual: dual(key, &known),
+            open: sum(open.copied()),
+        }
+    }
+
+    pub(super) const fn sum(&self) -> u64 {
+        self.crash
+            .saturating_add(self.dual)
+            .saturating_add(self.open)
+    }
+}
+
+fn sum<'a>(answers: impl Iterator<Item = &'a Answer>) -> u64 {
+    let units = answers.map(Answer::admitted);
+    units.fold(0, u64::saturating_add)
+}
+
+/// What crashes up to `to` may have lost of these admissions.
+pub(super) fn crash(key: &OfKey<'_>, known: &[&Answer], to: Nanos, most: u64) -> u64 {
+    let mut lost = 0_u64;
+    for fault in &key.history.faults {
+        let Fault::Crash { boot, at, .. } = fault else {
+            continue;
+        };
+        if *at > to {
+            continue;
+        }
+        lost = lost.saturating_add(one_crash(key, known, (*boot, *at), most));
+    }
+    lost
+}
+
+fn one_crash(key: &OfKey<'_>, known: &[&Answer], crash: (BootId, Nanos), most: u64) -> u64 {
+    let (boot, at) = crash;
+    let before = || known.iter().copied().filter(|it| it.earliest() <= at);
+    if !is_alone(key, boot, at) {
+        // The copy may have been incomplete, or lost with it.
+        let held = key.holds.iter().any(|held| held.boot == boot);
+        let decided = key.answers.iter().any(|answer| answer.boot == boot);
+        return if held || decided {
+            most.min(sum(before()))
+        } else {
+            0
+        };
+    }
+    let own = || before().filter(|answer| answer.boot == boot);
+    if key.rule.window().span() < MIN_COPIED_WINDOW {
+        return most.min(sum(own()));
+    }
+    let within = |span: Nanos| {
+        let from = at.saturating_sub(span);
+        sum(own().filter(|answer| answer.latest() >= from))
+    };
+    let urgent = PUMP.saturating_add(key.history.terms.longest_delay);
+    let lazy = SEND_AFTER.saturating_add(urgent);
+    let part = (key.rule.capacity() / URGENT_PART).max(1);
+    let late = part.saturating_add(within(urgent));
+    most.min(within(lazy)).min(late)
+}
+
+/// Whether nothing else had happened shortly before a crash.
+fn is_alone(key: &OfKey<'_>, boot: BootId, at: Nanos) -> bool {
+    let recovery = key.history.terms.recovery;
+    let is_other = |fault: &&Fault| !matches!(fault, Fault::Crash { boot: it, .. } if *it == boot);
+    let others = key.history.faults.iter().filter(is_other);
+    let changes = &key.history.changes;
+    !others.into_iter().any(|fault| key.is_felt(fault, at))
+        && !changes
+            .iter()
+            .any(|change| *change <= at && at <= change.saturating_add(recovery))
+}
+
+/// What the last to admit need not have known of.
+fn dual(key: &OfKey<'_>, known: &[&Answer]) -> u64 {
+    let Some(last) = known.iter().max_by_key(|answer| answer.latest()) else {
+        return 0;
+    };
+    let others = known.iter().copied().filter(|it| it.boot != last.boot);
+    sum(others.filter(|answer| is_untold(key, answer)))
+}
+
+/// Whether another may have decided for the key without knowing of this admission.
+fn is_untold(key: &OfKey<'_>, answer: &Answer) -> bool {
+    if answer.by == DecidedBy::Standby {
+        return true;
+    }
+    let holds = |held: &&&Held| {
+        held.boot == answer.boot && held.since <= answer.latest() && answer.earliest() <= held.until
+    };
+    key.holds.iter().filter(holds).any(|own| {
+        let others = key.holds.iter().filter(|held| held.boot != answer.boot);
+        let mut both = others.filter(|held| held.since < own.until && own.since < held.until);
+        both.any(|other| {
+            let since = own.since.max(other.since);
+            answer.latest() >= told_until(key, (&own.node, &other.node), since)
+        })
+    })
+}
+
+/// Up to when one node had told the other all, when at `at` both began to decide.
+fn told_until(key: &OfKey<'_>, nodes: (&NodeId, &NodeId), at: Nanos) -> Nanos {
+    let (one, other) = nodes;
+    let concerns = |fault: &Fault| match fault {
+        Fault::Crash { node, .. } | Fault::Pause { node, .. } | Fault::Accused { node, .. } => {
+            node == one || node == other
+        }
+        Fault::Cut { from, to, .. } => (from == one && to == other) || (from == other && to == one),
+    };
+    let mut told = at;
+    loop {
+        let felt = key.history.faults.iter();
+        let felt = felt.filter(|fault| concerns(fault) && key.is_felt(fault, told));
+        match felt.map(Fault::since).min() {
+            Some(since) if since < told => told = since,
+            Some(_) | None => break,
+        }
+    }
+    let lag = SEND_AFTER.saturating_add(PUMP);
+    told.saturating_sub(lag.saturating_add(key.history.terms.longest_delay))
+}

@@ -1,0 +1,224 @@
+//! Changes of counters that are no checks: sent to who decides for the key, once, until it says that it is done.
+
+use std::collections::BTreeMap;
+
+use tollgate_cluster::{Acceptance, AmendWindow};
+use tollgate_limit::{Ask, Change, Nanos};
+use tollgate_wire::identity::BootId;
+
+use super::{ClientAmend, Node, Output, Timer};
+use crate::pure::{
+    frames::{AmendFrame, Frame, Reply, link_to},
+    placements::node_of,
+};
+use tollgate_cluster::Hold;
+
+/// How often what is not acknowledged is sent again.
+const RETRY: Nanos = Nanos::from_millis(50);
+
+/// What is to be changed elsewhere.
+#[derive(Debug)]
+pub(super) struct Amending {
+    next: u64,
+    outstanding: BTreeMap<u64, Outstanding>,
+    /// By peer, the next number of this node's way to it.
+    sequences: Vec<u64>,
+    timer: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Outstanding {
+    ask: Ask,
+    change: Change,
+    /// Whose counters hold the charge.
+    boot: Option<BootId>,
+    client: Option<u64>,
+    /// Peer, its boot, and the number there.
+    sent: Option<(usize, BootId, u64)>,
+}
+
+impl Amending {
+    pub(super) fn new(nodes: usize) -> Self {
+        Self {
+            next: 0,
+            outstanding: BTreeMap::new(),
+            sequences: vec![0; nodes],
+            timer: false,
+        }
+    }
+}
+
+impl Node {
+    pub(super) fn client_amends(&mut self, now: Nanos, amend: &ClientAmend) {
+        self.denials.forget(amend.ask.key);
+        if amend.change == Change::Reset {
+            self.last_answers.forget(amend.ask.key);
+            self.shares.remove(amend.ask.key);
+        }
+        self.push(
+            now,
+            Outstanding {
+                ask: amend.ask,
+                change: amend.change,
+                boot: amend.boot,
+                client: Some(amend.id),
+                sent: None,
+            },
+        );
+    }
+
+    /// Gives back what a check charged.
+    pub(super) fn give_back(&mut self, now: Nanos, ask: Ask, change: Change, boot: BootId) {
+        self.denials.forget(ask.key);
+        self.push(
+            now,
+            Outstanding {
+                ask,
+                change,
+                boot: Some(boot),
+                client: None,
+                sent: None,
+            },
+        );
+    }
+
+    fn push(&mut self, now: Nanos, outstanding: Outstanding) {
+        let name = self.amending.next;
+        self.amending.next = name.saturating_add(1);
+        self.amending.outstanding.insert(name, outstanding);
+        self.send_amend(now, name);
+        self.amend_later(now);
+    }
+
+    fn amend_later(&mut self, now: Nanos) {
+        if !self.amending.timer && !self.amending.outstanding.is_empty() {
+            self.amending.timer = true;
+            self.out
+                .push(Output::Timer(now.saturating_add(RETRY), Timer::Amends));
+        }
+    }
+
+    pub(super) fn send_amends(&mut self, now: Nanos) {
+        self.amending.timer = false;
+        let names: Vec<_> = self.amending.outstanding.keys().copied().collect();
+        for name in names {
+            self.send_amend(now, name);
+        }
+        self.amend_later(now);
+    }
+
+    /// What goes back from another's charge is any of the same cost.
+    fn change_at(outstanding: &Outstanding, boot: BootId) -> Change {
+        match outstanding.change {
+            Change::GiveBack { .. } if outstanding.boot != Some(boot) => Change::Refund,
+            other => other,
+        }
+    }
+
+    fn send_amend(&mut self, now: Nanos, name: u64) {
+        let Some(mut outstanding) = self.amending.outstanding.get(&name).copied() else {
+            return;
+        };
+        let slot = outstanding.ask.key.slot();
+        if let Some((peer, boot, sequence)) = outstanding.sent {
+            let is_there = self.view.boot_of(peer) == Some(boot);
+            if is_there || self.peers[peer].boot == Some(boot) {
+                // Whether it is done there is not known: nobody else is asked.
+                if self.peers[peer].boot == Some(boot) {
+                    let change = Self::change_at(&outstanding, boot);
+                    self.send_amend_to(peer, sequence, outstanding.ask, change);
+                }
+                return;
+            }
+            outstanding.sent = None;
+        }
+        let to = match self.states.hold(slot) {
+            Hold::Yes => {
+                let change = Self::change_at(&outstanding, self.boot);
+                if self.store.try_amend(now, &outstanding.ask, change) {
+                    self.wrote(now);
+                    self.amending.outstanding.remove(&name);
+                    if let Some(client) = outstanding.client {
+                        self.out.push(Output::Amended(client));
+                    }
+                }
+                return;
+            }
+            Hold::Given(to) => node_of(&to),
+            Hold::No | Hold::Awaiting | Hold::Overdue => self.view.owner(slot),
+        };
+        if let Some(peer) = to
+            && peer != self.me
+            && let Some(boot) = self.peers[peer].boot
+        {
+            let sequence = self.amending.sequences[peer];
+            self.amending.sequences[peer] = sequence.saturating_add(1);
+            outstanding.sent = Some((peer, boot, sequence));
+            let change = Self::change_at(&outstanding, boot);
+            self.send_amend_to(peer, sequence, outstanding.ask, change);
+        }
+        self.amending.outstanding.insert(name, outstanding);
+    }
+
+    fn send_amend_to(&mut self, peer: usize, sequence: u64, ask: Ask, change: Change) {
+        let frame = AmendFrame {
+            sequence,
+            ask,
+            change,
+        };
+        self.send_to(peer, Frame::Amend(frame));
+    }
+
+    pub(super) fn amends_connected(&mut self, now: Nanos, _peer: usize, _boot: BootId) {
+        self.send_amends(now);
+    }
+
+    /// A peer says what became of one.
+    pub(super) fn amended(&mut self, now: Nanos, from: (usize, u64), done: bool) {
+        let is_it = |outstanding: &Outstanding| {
+            let sent = outstanding.sent;
+            sent.is_some_and(|(peer, _, sequence)| (peer, sequence) == from)
+        };
+        let mut all = self.amending.outstanding.iter();
+        let Some(name) = all.find(|(_, it)| is_it(it)).map(|(name, _)| *name) else {
+            return;
+        };
+        if done {
+            if let Some(outstanding) = self.amending.outstanding.remove(&name) {
+                self.denials.forget(outstanding.ask.key);
+                if let Some(client) = outstanding.client {
+                    self.out.push(Output::Amended(client));
+                }
+            }
+        } else if let Some(outstanding) = self.amending.outstanding.get_mut(&name) {
+            // For who owns it now, a little later.
+            outstanding.sent = None;
+            self.amend_later(now);
+        }
+    }
+
+    /// Another node wants a counter of this one changed.
+    pub(super) fn amended_by(&mut self, now: Nanos, caller: usize, frame: &AmendFrame) {
+        let Some(boot) = self.boot_of_caller(caller) else {
+            return;
+        };
+        let origin = (boot, link_to(self.me));
+        let holds = self.holds(frame.ask.key);
+        let window = self.windows.entry(origin).or_insert_with(AmendWindow::new);
+        let acceptance = match holds {
+            true => window.accept(frame.sequence),
+            false => window.refuse(frame.sequence),
+        };
+        let done = match acceptance {
+            Acceptance::Fresh => {
+                let done = self.store.try_amend(now, &frame.ask, frame.change);
+                self.wrote(now);
+                done
+            }
+            Acceptance::Repeated | Acceptance::TooOld => true,
+            Acceptance::Refused => false,
+        };
+        let sequence = frame.sequence;
+        self.reply(caller, Reply::Amended { sequence, done });
+    }
+}
