@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use tollgate_limit::Nanos;
 
 /// How long before its start a clock has its origin: longer than the longest window.
-pub const BEFORE: Duration = Duration::from_secs(11 * 366 * 24 * 3600);
+pub(crate) const BEFORE: Duration = Duration::from_secs(11 * 366 * 24 * 3600);
 
 /// What time it is.
 pub trait Clock: Send + Sync + std::fmt::Debug + 'static {
