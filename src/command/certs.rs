@@ -154,7 +154,7 @@ fn check_span(valid_for: Option<Duration>) -> Result<(), Failure> {
 }
 
 fn validity(span: Duration) -> Validity {
-    Validity::new(TokioClock::system().unix_millis_at_origin() / 1000, span)
+    Validity::new(TokioClock::system_unix_seconds(), span)
 }
 
 /// A new hash key, as 32 hexadecimal digits.

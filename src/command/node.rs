@@ -74,7 +74,7 @@ impl Plan {
         let holder = Holder {
             cluster: &file.cluster.name,
             node: &node,
-            unix_seconds: TokioClock::system().unix_millis_at_origin() / 1000,
+            unix_seconds: TokioClock::system_unix_seconds(),
         };
         let credentials = Credentials::from_pem(&pem, &holder);
         let config = NodeConfig {

@@ -56,6 +56,13 @@ impl TokioClock {
         Self::new(unix.map_or(0, millis))
     }
 
+    /// Unix time by the system, in seconds.
+    #[must_use]
+    pub fn system_unix_seconds() -> u64 {
+        let clock = Self::system();
+        clock.unix_seconds(clock.now())
+    }
+
     /// The instant of tokio's clock that `at` is, for its timers.
     #[must_use]
     pub fn instant(&self, at: Nanos) -> Instant {

@@ -82,7 +82,7 @@ impl Site {
 }
 
 fn unix_seconds() -> u64 {
-    TokioClock::system().unix_millis_at_origin() / 1000
+    TokioClock::system_unix_seconds()
 }
 
 fn anywhere() -> SocketAddr {

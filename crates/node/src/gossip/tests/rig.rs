@@ -93,7 +93,7 @@ async fn be_warm(control: Control) {
 }
 
 pub(super) fn unix_seconds() -> u64 {
-    TokioClock::system().unix_millis_at_origin() / 1000
+    TokioClock::system_unix_seconds()
 }
 
 impl Site {
