@@ -198,6 +198,10 @@ impl Node {
             Hold::Yes | Hold::Overdue | Hold::Awaiting => Place::Here,
             Hold::Given(to) => {
                 let placement = &routes.view.placement;
+                let owner = routes.owner(slot);
+                if let Some(owner) = owner.filter(|owner| routes.view.own != Some(*owner)) {
+                    return Place::At(owner.index());
+                }
                 if let Some(member) = placement.index_of(&to) {
                     return Place::At(member.index());
                 }
