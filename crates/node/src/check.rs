@@ -344,7 +344,7 @@ impl Node {
                 self.tally_of(&limit.limit)
                     .count(&limit.verdict, limit.decided_by);
                 if limit.degraded && limit.verdict.is_allowed() {
-                    self.owner.counters.degraded.raise();
+                    self.owner.counters.degraded_admissions.raise();
                 }
             }
         }

@@ -195,7 +195,7 @@ impl Node {
             let tally = self.tally_of(&applied.limit);
             tally.count(&verdict, by.by);
             if by.degraded && verdict.is_allowed() {
-                self.owner.counters.degraded.raise();
+                self.owner.counters.degraded_admissions.raise();
             }
         }
         let charged = if consumes && verdict.is_allowed() {
