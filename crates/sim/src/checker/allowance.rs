@@ -115,7 +115,13 @@ fn dual(key: &OfKey<'_>, known: &[&Answer]) -> u64 {
         return 0;
     };
     let others = known.iter().copied().filter(|it| it.boot != last.boot);
-    sum(others.filter(|answer| is_untold(key, answer)))
+    sum(others.filter(|answer| is_untold(key, answer) || misses(key, last, answer)))
+}
+
+/// Whether a standby decided without knowing of this admission: what it missed since it was cut off.
+fn misses(key: &OfKey<'_>, last: &Answer, answer: &Answer) -> bool {
+    let until = || told_until(key, (&answer.node, &last.node), last.earliest());
+    last.by == DecidedBy::Standby && answer.latest() >= until()
 }
 
 /// Whether another may have decided for the key without knowing of this admission.
