@@ -22,7 +22,7 @@ use tollgate_limit::{
     Action, Attributes, CheckError, Cost, DecidedBy, HashKey, KeyHash, Limit, LimitDecision,
     LimitSpec, Nanos, Policies, Question, Receipt, Rule,
 };
-use tollgate_node::{Clock as _, MemberReport, Node};
+use tollgate_node::{Clock as _, MemberReport, Node, PeerReport};
 use tracing::{error, info};
 
 use self::policies::InForce;
@@ -147,11 +147,15 @@ impl Operator for Edge {
             policies_error: self.policies.rejection(),
             switches: switches(&self.node),
             motion: MotionView {
-                incoming: report.replica.incoming,
-                outgoing: report.replica.outgoing,
-                is_warm: report.replica.is_warm,
+                incoming: metrics::number(report.replicas.incoming_slots),
+                outgoing: metrics::number(report.replicas.outgoing_slots),
+                is_warm: report.replicas.is_warm,
             },
-            members: report.members.iter().map(member_view).collect(),
+            members: report
+                .members
+                .iter()
+                .map(|member| member_view(member, &report.peers))
+                .collect(),
         }
     }
 
@@ -207,14 +211,6 @@ impl Operator for Edge {
     }
 }
 
-fn switches(node: &Node) -> Switches {
-    let registers = node.switches();
-    Switches {
-        kill: registers.kill.on,
-        shadow: registers.shadow.on,
-    }
-}
-
 /// The key and the rule of the counter that a query names.
 fn counter_key(limit: &Limit, query: CounterQuery) -> Result<(KeyHash, Rule), CounterError> {
     let mut attributes = Attributes::new();
@@ -265,8 +261,18 @@ async fn counter(
     })
 }
 
-fn member_view(member: &MemberReport) -> MemberView {
+/// How the switches stand, as the node knows it.
+fn switches(node: &Node) -> Switches {
+    Switches {
+        kill: node.is_switched(tollgate_cluster::Switch::Kill),
+        shadow: node.is_switched(tollgate_cluster::Switch::Shadow),
+    }
+}
+
+fn member_view(member: &MemberReport, peers: &[PeerReport]) -> MemberView {
     let identity = &member.identity;
+    let peer = peers.iter().find(|peer| peer.node == identity.node);
+    let follower = peer.and_then(|peer| peer.follower);
     MemberView {
         id: identity.node.clone(),
         boot: identity.boot.0,
@@ -278,6 +284,6 @@ fn member_view(member: &MemberReport) -> MemberView {
         slots: member.slots,
         placement: member.placement,
         policies: member.policies,
-        replication_lag_ms: None,
+        replication_lag_ms: follower.map(|follower| follower.lag.ceil_millis()),
     }
 }

@@ -198,6 +198,10 @@ impl Node {
             Hold::Yes | Hold::Overdue | Hold::Awaiting => Place::Here,
             Hold::Given(to) => {
                 let placement = &routes.view.placement;
+                let owner = routes.owner(slot);
+                if let Some(owner) = owner.filter(|owner| routes.view.own != Some(*owner)) {
+                    return Place::At(owner.index());
+                }
                 if let Some(member) = placement.index_of(&to) {
                     return Place::At(member.index());
                 }
@@ -340,7 +344,7 @@ impl Node {
                 self.tally_of(&limit.limit)
                     .count(&limit.verdict, limit.decided_by);
                 if limit.degraded && limit.verdict.is_allowed() {
-                    self.owner.counters.degraded.raise();
+                    self.owner.counters.degraded_admissions.raise();
                 }
             }
         }

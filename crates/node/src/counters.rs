@@ -21,10 +21,6 @@ impl Counter {
         self.0.fetch_add(1, Ordering::Relaxed);
     }
 
-    pub(crate) fn add(&self, number: u64) {
-        self.0.fetch_add(number, Ordering::Relaxed);
-    }
-
     pub(crate) fn value(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }
@@ -81,8 +77,8 @@ pub(crate) struct NodeCounters {
     pub(crate) too_late: Counter,
     /// Pauses noticed.
     pub(crate) pauses: Counter,
-    /// Admissions that may miss counts of the cluster.
-    pub(crate) degraded: Counter,
+    /// Verdicts that admitted although counts may have been missing.
+    pub(crate) degraded_admissions: Counter,
     /// Charges given back at their owner.
     pub(crate) given_back: Counter,
 }

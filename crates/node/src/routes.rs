@@ -56,6 +56,15 @@ impl Routes {
         self.view.own.is_some() && self.owner(slot) == self.view.own
     }
 
+    /// The link to who decides in a slot that this node gave to a member: that member, unless these routes name
+    /// another owner by now.
+    pub(crate) fn link_given(&self, slot: SlotId, to: &NodeId) -> Option<&Arc<Link>> {
+        match self.owner(slot) {
+            Some(owner) if self.view.own != Some(owner) => self.link(owner),
+            Some(_) | None => self.link_to(to),
+        }
+    }
+
     /// The link to a member that owns something; `None` for this node.
     pub(crate) fn link(&self, owner: MemberIndex) -> Option<&Arc<Link>> {
         self.links.get(owner.index())?.as_ref()

@@ -264,7 +264,10 @@ impl Journey {
     fn newest_owner(&self, routes: &Routes) -> (NewestOwner, Option<Place>) {
         let link = match self.node.owner.hold(&self.asks) {
             Hold::Yes | Hold::Overdue => return (NewestOwner::Other, Some(Place::Here)),
-            Hold::Given(to) => routes.link_to(&to),
+            Hold::Given(to) => {
+                let slot = self.asks.first().map(|ask| ask.key.slot());
+                slot.and_then(|slot| routes.link_given(slot, &to))
+            }
             Hold::Awaiting | Hold::No => {
                 let mut owners = self.asks.iter().map(|ask| routes.owner(ask.key.slot()));
                 let first = owners.next().flatten();

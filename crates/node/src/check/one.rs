@@ -32,15 +32,11 @@ impl Node {
         if states.holds(slot) {
             return self.check_here(applied, asked, false);
         }
-        let given;
         let link = match states.hold(slot) {
             Hold::Yes => return self.check_here(applied, asked, false),
             Hold::Overdue => return self.check_here(applied, asked, true),
             Hold::Awaiting => return self.hold_one(applied, asked),
-            Hold::Given(to) => {
-                given = to;
-                routes.link_to(&given)
-            }
+            Hold::Given(to) => routes.link_given(slot, &to),
             Hold::No => routes.link(routes.owner(slot)?),
         };
         let link = link?;
@@ -199,7 +195,7 @@ impl Node {
             let tally = self.tally_of(&applied.limit);
             tally.count(&verdict, by.by);
             if by.degraded && verdict.is_allowed() {
-                self.owner.counters.degraded.raise();
+                self.owner.counters.degraded_admissions.raise();
             }
         }
         let charged = if consumes && verdict.is_allowed() {

@@ -34,7 +34,8 @@ impl Node {
     }
 }
 
-/// Who stands in for a slot's owner, which failed.
+/// Who stands in for a slot's owner, which failed: of the owner and the standby by these routes the first
+/// that did not fail and can be asked.
 pub(super) fn member_for(
     routes: &Routes,
     slot: SlotId,
@@ -43,7 +44,15 @@ pub(super) fn member_for(
     let placement = &routes.view.placement;
     let (owner, standby) = (placement.owner(slot), placement.standby(slot));
     match failed {
-        Some(failed) => stand_in(&failed, owner, standby),
+        Some(failed) => {
+            let first = stand_in(&failed, owner, standby)?;
+            let can_be_asked = !matches!(stand_in_of(routes, first), StandIn::Nobody);
+            if can_be_asked {
+                Some(first)
+            } else {
+                stand_in(&failed, None, standby)
+            }
+        }
         // It owns nothing any more by these routes.
         None => owner,
     }

@@ -2,14 +2,11 @@
 
 use std::sync::atomic::Ordering;
 
-use tollgate_limit::{NodeId, StoreStats};
-use tollgate_wire::{identity::Identity, peer::Switches};
+use tollgate_limit::{Nanos, NodeId, StoreStats};
+use tollgate_wire::identity::Identity;
 
 use super::Node;
-use crate::{
-    counters::LatencyReading,
-    link::{Fingerprints, Link},
-};
+use crate::{counters::LatencyReading, link::Fingerprints};
 
 /// A node's numbers. Counters only grow; two of them may be one event apart.
 #[derive(Clone, Debug)]
@@ -26,6 +23,10 @@ pub struct NodeReport {
     pub store: StoreStats,
     /// Counters of local shares: keys that were decided without their owner.
     pub local_shares: u64,
+    /// Counts on their way between nodes.
+    pub replicas: ReplicaReport,
+    /// Keys whose denial it knows.
+    pub known_denials: usize,
     /// Checks of peers that it decided.
     pub decided_for_peers: u64,
     /// Checks of peers that were answered from what was decided before.
@@ -38,46 +39,8 @@ pub struct NodeReport {
     pub pauses: u64,
     /// Charges that peers gave back.
     pub given_back: u64,
-    /// Checks that it passed on to who decides.
-    pub relayed: u64,
-    /// Admissions that it told as degraded.
-    pub degraded: u64,
-    /// Keys that it refuses from memory.
-    pub known_denials: u64,
-    /// How the switches of the cluster stand.
-    pub switches: Switches,
-    /// Counts on their way.
-    pub replica: ReplicaReport,
-}
-
-/// Counts on their way between a node and the others.
-#[derive(Clone, Debug, Default)]
-pub struct ReplicaReport {
-    /// Slots that are to be its own and whose counts have not all come.
-    pub incoming: u64,
-    /// Slots that it decides in and that another is to own.
-    pub outgoing: u64,
-    /// Whether nothing is left to be copied before it can own its share.
-    pub is_warm: bool,
-    /// Series that were sent to others.
-    pub sent: u64,
-    /// Series that were taken in from others and were new.
-    pub taken_in: u64,
-    /// Series that others reported, which they counted while they did not hold the slot.
-    pub reconciled: u64,
-    /// Series that came and could not be kept.
-    pub lost: u64,
-    /// Slots in which it has counted what their owner has not confirmed yet.
-    pub owed_slots: u64,
-}
-
-/// What one follower of a node is still to be told.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct FollowerReport {
-    /// Series that wait.
-    pub waiting_series: u64,
-    /// Slots that are to be copied as a whole.
-    pub slots_to_copy: u64,
+    /// Verdicts that admitted although counts may have been missing.
+    pub degraded_admissions: u64,
 }
 
 /// A member as this node sees it.
@@ -112,6 +75,40 @@ pub struct PeerReport {
     pub connects: u64,
     /// What it is still to be told; `None` if it follows nothing of this node.
     pub follower: Option<FollowerReport>,
+}
+
+/// Counts on their way between this node and others.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ReplicaReport {
+    /// Slots that are to be its own and whose counts have not all come.
+    pub incoming_slots: usize,
+    /// Slots that it decides in and that another is to own.
+    pub outgoing_slots: usize,
+    /// While it joins: whether the counts of all slots to come are here.
+    pub is_warm: bool,
+    /// Series sent.
+    pub sent: u64,
+    /// Slots on which the last word was sent to their next owner.
+    pub handed_over_slots: u64,
+    /// Series taken in that were new here.
+    pub taken_in: u64,
+    /// Of these, those that others reported as counted without holding the slot.
+    pub reconciled: u64,
+    /// Series that came and could not be kept.
+    pub lost: u64,
+    /// Slots in which it counted what their owner has not confirmed.
+    pub owed_slots: usize,
+}
+
+/// What one follower is still to be told.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FollowerReport {
+    /// For how long the oldest change has waited.
+    pub lag: Nanos,
+    /// Series that wait.
+    pub waiting_series: usize,
+    /// Slots that are to be copied as a whole.
+    pub slots_to_copy: usize,
 }
 
 impl Node {
@@ -150,6 +147,8 @@ impl Node {
             policies,
             members: std::iter::once(this).chain(others).collect(),
             peers: routes.links().map(|link| self.peer_report(link)).collect(),
+            replicas: self.owner.mover.report(),
+            known_denials: self.known.denials.len(),
             store: self.owner.store.stats(),
             local_shares: self.shares.keys(),
             decided_for_peers: counters.decided_for_peers.value(),
@@ -158,33 +157,11 @@ impl Node {
             too_late: counters.too_late.value(),
             pauses: counters.pauses.value(),
             given_back: counters.given_back.value(),
-            relayed: counters.relayed.value(),
-            degraded: counters.degraded.value(),
-            known_denials: number(self.known.denials.len()),
-            switches: self.switches(),
-            replica: self.replica_report(),
-        }
-    }
-}
-
-impl Node {
-    fn replica_report(&self) -> ReplicaReport {
-        let mover = &self.owner.mover;
-        let (incoming, outgoing) = mover.moving();
-        let counters = &mover.counters;
-        ReplicaReport {
-            incoming: number(incoming),
-            outgoing: number(outgoing),
-            is_warm: self.is_active() || mover.is_warm_for(&self.view()),
-            sent: counters.sent.value(),
-            taken_in: counters.taken.value(),
-            reconciled: counters.reconciled.value(),
-            lost: counters.refused.value(),
-            owed_slots: number(mover.owed_slots()),
+            degraded_admissions: counters.degraded_admissions.value(),
         }
     }
 
-    fn peer_report(&self, link: &Link) -> PeerReport {
+    fn peer_report(&self, link: &crate::link::Link) -> PeerReport {
         PeerReport {
             node: link.peer().clone(),
             is_usable: link.is_usable(),
@@ -192,18 +169,7 @@ impl Node {
             timeouts: link.counters.timeouts.value(),
             openings: link.counters.openings.value(),
             connects: link.counters.connects.value(),
-            follower: self
-                .owner
-                .mover
-                .behind(link.peer())
-                .map(|(series, slots)| FollowerReport {
-                    waiting_series: number(series),
-                    slots_to_copy: number(slots),
-                }),
+            follower: self.owner.mover.behind(self.now(), link.peer()),
         }
     }
-}
-
-fn number(number: usize) -> u64 {
-    u64::try_from(number).unwrap_or(u64::MAX)
 }

@@ -4,7 +4,13 @@
 //! no slot is opened here before what was closed elsewhere has come, whoever tells of it. Nothing in here
 //! waits.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+};
 
 use parking_lot::Mutex;
 use tokio::sync::{Notify, futures::Notified};
@@ -19,7 +25,7 @@ use tollgate_wire::{
 use tracing::debug;
 
 use super::{orders::Orders, report::owed_slots};
-use crate::{counters::Counter, view::View};
+use crate::{FollowerReport, ReplicaReport, view::View};
 
 /// What moves slots and counts between this node and the others.
 #[derive(Debug)]
@@ -64,13 +70,15 @@ impl Seen {
 #[derive(Debug, Default)]
 pub(crate) struct MoverCounters {
     /// Series sent to followers.
-    pub(crate) sent: Counter,
+    pub(crate) sent: AtomicU64,
+    /// Slots handed over: the last word on them was sent.
+    pub(crate) handed_over: AtomicU64,
     /// Series of others that were taken in.
-    pub(crate) taken: Counter,
-    /// Of these, those that were reported.
-    pub(crate) reconciled: Counter,
+    pub(crate) taken: AtomicU64,
+    /// Of these, those that came in a report.
+    pub(crate) reconciled: AtomicU64,
     /// Series of others that could not be kept.
-    pub(crate) refused: Counter,
+    pub(crate) refused: AtomicU64,
 }
 
 /// One follower of this node.
@@ -263,8 +271,8 @@ impl Mover {
         has_more
     }
 
-    /// Merges what another node has counted; who follows this node is told of what is new.
-    pub(super) fn take_in(&self, store: &Store, now: Nanos, series: &[Series]) {
+    /// Merges what another node has counted; who follows this node is told of what is new. How much that is.
+    pub(super) fn take_in(&self, store: &Store, now: Nanos, series: &[Series]) -> usize {
         let changing = self.changing.lock();
         let mut taken = Vec::new();
         for one in series {
@@ -274,15 +282,16 @@ impl Mover {
                 ..
             } = take_in(store, now, std::slice::from_ref(one));
             if refused > 0 {
-                self.counters.refused.raise();
+                self.counters.refused.fetch_add(1, Ordering::Relaxed);
             }
             if new > 0 {
-                self.counters.taken.raise();
+                self.counters.taken.fetch_add(1, Ordering::Relaxed);
                 taken.push(one.clone());
             }
         }
         self.tell_followers(now, &taken);
         drop(changing);
+        taken.len()
     }
 
     /// Series have changed here: those who follow their slots are told.
@@ -347,16 +356,37 @@ impl Mover {
         }
     }
 
-    /// Slots of which something is to be reported.
-    pub(crate) fn owed_slots(&self) -> usize {
-        self.reports.lock().owed()
+    /// What a follower is still to be told; `None` if that member is none.
+    pub(crate) fn behind(&self, now: Nanos, follower: &NodeId) -> Option<FollowerReport> {
+        let follower = self.followers.lock().get(follower).cloned()?;
+        let source = follower.source.lock();
+        let (waiting_series, slots_to_copy) = source.behind();
+        let since = source.waits_since().unwrap_or(now);
+        Some(FollowerReport {
+            lag: now.saturating_sub(since),
+            waiting_series,
+            slots_to_copy,
+        })
     }
 
-    /// Series that a follower waits for, and slots that are to be copied for it; `None` if it follows nothing.
-    pub(crate) fn behind(&self, follower: &NodeId) -> Option<(usize, usize)> {
-        let known = self.followers.lock().get(follower).cloned()?;
-        let behind = known.source.lock().behind();
-        Some(behind)
+    /// Counts on their way.
+    pub(crate) fn report(&self) -> ReplicaReport {
+        let (incoming_slots, outgoing_slots) = self.moving();
+        // One lock after the other, never two at once.
+        let is_warm = self.motion.lock().is_warm();
+        let owed_slots = owed_slots(&self.reports.lock()).len();
+        let counters = &self.counters;
+        ReplicaReport {
+            incoming_slots,
+            outgoing_slots,
+            is_warm,
+            sent: counters.sent.load(Ordering::Relaxed),
+            handed_over_slots: counters.handed_over.load(Ordering::Relaxed),
+            taken_in: counters.taken.load(Ordering::Relaxed),
+            reconciled: counters.reconciled.load(Ordering::Relaxed),
+            lost: counters.refused.load(Ordering::Relaxed),
+            owed_slots,
+        }
     }
 
     /// Slots on their way to this node, and away from it.

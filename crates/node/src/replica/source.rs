@@ -3,7 +3,10 @@
 //! One task for each follower, paced by its stream: what it does not take yet waits in the bounded
 //! `Source`.
 
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
 
 use quinn::SendStream;
 use tollgate_limit::NodeId;
@@ -60,9 +63,11 @@ async fn write(owner: &Owner, mut send: SendStream, follower: &Follower) -> Resu
             follower.ready.notified().await;
             continue;
         };
-        if let Delivery::Batch(series) = &delivery {
-            let sent = &owner.mover.counters.sent;
-            sent.add(u64::try_from(series.len()).unwrap_or(u64::MAX));
+        let counters = &owner.mover.counters;
+        match &delivery {
+            Delivery::Batch(series) => add(&counters.sent, series.len()),
+            Delivery::Final(slots) => add(&counters.handed_over, slots.len()),
+            Delivery::Copied(_) | Delivery::Reported(_) => {}
         }
         bytes.clear();
         frame::put(&mut bytes, 0, |body| put_delivery(body, &delivery)).map_err(malformed)?;
@@ -109,9 +114,8 @@ impl Owner {
                 mover.handle(store, now, |motion| motion.handle_offer(now, peer, &slots));
             }
             Order::Report { number, series } => {
-                self.take_series(&series);
-                let reconciled = &mover.counters.reconciled;
-                reconciled.add(u64::try_from(series.len()).unwrap_or(u64::MAX));
+                let new = self.take_series(&series);
+                add(&mover.counters.reconciled, new);
                 // Only who still decides there has it for good: else it is reported again to who does.
                 let holds = |slot| self.states.holds(slot);
                 if series.iter().all(|series| holds(series.key.slot())) {
@@ -121,6 +125,11 @@ impl Owner {
             }
         }
     }
+}
+
+fn add(counter: &AtomicU64, number: usize) {
+    let number = u64::try_from(number).unwrap_or(u64::MAX);
+    counter.fetch_add(number, Ordering::Relaxed);
 }
 
 fn malformed(error: CodecError) -> Problem {

@@ -68,7 +68,7 @@ impl Owner {
         let link = match self.states.hold(slot) {
             Hold::Yes | Hold::Overdue => return Keeper::Here,
             Hold::Awaiting => None,
-            Hold::Given(to) => routes.link_to(&to),
+            Hold::Given(to) => routes.link_given(slot, &to),
             Hold::No => {
                 let owner = routes.owner(slot);
                 owner.and_then(|owner| routes.link(owner))
