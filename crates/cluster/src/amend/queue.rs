@@ -30,13 +30,14 @@ pub struct Amendment {
 
 impl Amendment {
     /// Whether it means the same to another owner than the one that it was for: a slice is one of its
-    /// clock, but a permit's number is nobody else's.
+    /// clock, but a permit's number is nobody else's, and a fixed window starts at one instant of Unix time.
     #[must_use]
     pub const fn outlives_owner(&self) -> bool {
         match self.change {
-            Change::GiveBack { .. } => {
-                matches!(self.ask.rule.algorithm, Algorithm::Concurrency(_))
-            }
+            Change::GiveBack { .. } => matches!(
+                self.ask.rule.algorithm,
+                Algorithm::Concurrency(_) | Algorithm::FixedWindow(_)
+            ),
             Change::Refund | Change::Charge | Change::Failure | Change::Reset => true,
         }
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tollgate_cluster::{Acceptance, AmendWindow};
+use tollgate_cluster::{Acceptance, AmendWindow, Amendment};
 use tollgate_limit::{Ask, Change, Nanos};
 use tollgate_wire::identity::BootId;
 
@@ -107,11 +107,16 @@ impl Node {
         self.amend_later(now);
     }
 
-    /// What goes back from another's charge is any of the same cost.
+    /// What it says to that boot.
     fn change_at(outstanding: &Outstanding, boot: BootId) -> Change {
-        match outstanding.change {
-            Change::GiveBack { .. } if outstanding.boot != Some(boot) => Change::Refund,
-            other => other,
+        let amendment = Amendment {
+            ask: outstanding.ask,
+            change: outstanding.change,
+        };
+        if outstanding.boot == Some(boot) {
+            amendment.change
+        } else {
+            amendment.for_another_owner().change
         }
     }
 

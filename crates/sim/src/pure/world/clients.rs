@@ -5,6 +5,9 @@ use super::{
     Nanos, RngExt, Waiting, World,
 };
 
+/// The latest that a client gives back.
+const MAX_REFUND: Nanos = Nanos::from_millis(4_000);
+
 impl World {
     /// The next checks.
     pub(super) fn work(&mut self) {
@@ -75,7 +78,9 @@ impl World {
             units: limit.ask.cost.units(),
             of: Some(id),
         };
-        let after = Nanos::from_millis(self.clients.random_range(1..2_000));
+        // The id of a check lives as long as its window.
+        let life = limit.ask.rule.window().span().min(MAX_REFUND);
+        let after = Nanos::new(self.clients.random_range(0..life.as_nanos() / 2));
         let Some(key) = waiting.keys.first() else {
             return;
         };
