@@ -114,8 +114,16 @@ fn dual(key: &OfKey<'_>, known: &[&Answer]) -> u64 {
     let Some(last) = known.iter().max_by_key(|answer| answer.latest()) else {
         return 0;
     };
+    // What a standby was not told when it began to decide.
+    let stands_in = |it: &&&Answer| it.boot == last.boot && it.by == DecidedBy::Standby;
+    let since = known.iter().filter(stands_in).map(|it| it.earliest()).min();
+    let is_unheard = |answer: &Answer| {
+        since.is_some_and(|since| {
+            answer.latest() >= told_until(key, (&answer.node, &last.node), since)
+        })
+    };
     let others = known.iter().copied().filter(|it| it.boot != last.boot);
-    sum(others.filter(|answer| is_untold(key, answer)))
+    sum(others.filter(|answer| is_untold(key, answer) || is_unheard(answer)))
 }
 
 /// Whether another may have decided for the key without knowing of this admission.

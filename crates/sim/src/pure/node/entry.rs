@@ -857,6 +857,21 @@ impl Node {
             return;
         }
         let boot = heard.said.as_ref().map_or(asked.boot, |said| said.boot);
+        // What a standby passed on under the first number is the very charge of that number.
+        let name = match &asked.purpose {
+            Purpose::Group(Group {
+                failed: Some(first),
+                ..
+            }) if by_owner(heard) => *first,
+            Purpose::Group(_) | Purpose::Relay(_) => (heard.peer, asked.frame.number),
+        };
+        if self.given_late.contains(&(boot, name)) {
+            return;
+        }
+        if self.given_late.len() >= MAX_GIVEN_LATE {
+            self.given_late.pop_front();
+        }
+        self.given_late.push_back((boot, name));
         for (ask, verdict) in asked.frame.asks.iter().zip(&heard.verdicts) {
             let change = Change::GiveBack {
                 slice: verdict.charged_slice,
@@ -874,3 +889,12 @@ pub(super) struct Heard {
     pub(super) said: Option<Said>,
     pub(super) decided: Nanos,
 }
+
+/// Whether who decided was the owner, asked directly or passed on to.
+fn by_owner(heard: &Heard) -> bool {
+    let said = heard.said.as_ref();
+    said.is_none_or(|said| said.by == DecidedBy::Owner)
+}
+
+/// So many charges that came too late are known by name; older ones may go back twice.
+const MAX_GIVEN_LATE: usize = 1_024;
