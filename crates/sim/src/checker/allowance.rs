@@ -147,6 +147,9 @@ fn is_untold(key: &OfKey<'_>, answer: &Answer) -> bool {
 /// Up to when one node had told the other all, when at `at` both began to decide.
 fn told_until(key: &OfKey<'_>, nodes: (&NodeId, &NodeId), at: Nanos) -> Nanos {
     let (one, other) = nodes;
+    if key.rule.window().span() < MIN_COPIED_WINDOW {
+        return Nanos::ZERO;
+    }
     let concerns = |fault: &Fault| match fault {
         Fault::Crash { node, .. } | Fault::Pause { node, .. } | Fault::Accused { node, .. } => {
             node == one || node == other

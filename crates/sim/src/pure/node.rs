@@ -181,8 +181,8 @@ pub(super) struct Node {
     parked: BTreeMap<u64, Parked>,
     next_parked: u64,
     waiting: BTreeMap<KeyHash, Vec<u64>>,
-    /// Charges that came too late and were given back: boot, peer and number.
-    given_late: VecDeque<(BootId, (usize, u64))>,
+    /// Charges that were told: boot, peer and number.
+    told: VecDeque<(BootId, (usize, u64))>,
     amending: Amending,
     copies: Copies,
     out: Vec<Output>,
@@ -245,7 +245,7 @@ impl Node {
             parked: BTreeMap::new(),
             next_parked: 0,
             waiting: BTreeMap::new(),
-            given_late: VecDeque::new(),
+            told: VecDeque::new(),
             amending: Amending::new(start.nodes),
             copies: Copies::default(),
             out: Vec::new(),

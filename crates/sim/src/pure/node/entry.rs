@@ -850,13 +850,8 @@ impl Node {
         }
     }
 
-    /// A reply that nobody waits for any more.
-    pub(super) fn give_back_late(&mut self, now: Nanos, asked: &Asked, heard: &Heard) {
-        let admits = heard.verdicts.iter().all(Verdict::is_allowed);
-        if !admits || asked.frame.mode == Mode::Peek {
-            return;
-        }
-        let boot = heard.said.as_ref().map_or(asked.boot, |said| said.boot);
+    /// Whether a charge was not heard of before, by whatever way: it stands or goes back once.
+    fn is_first_told(&mut self, asked: &Asked, heard: &Heard, boot: BootId) -> bool {
         // What a standby passed on under the first number is the very charge of that number.
         let name = match &asked.purpose {
             Purpose::Group(Group {
@@ -865,13 +860,26 @@ impl Node {
             }) if by_owner(heard) => *first,
             Purpose::Group(_) | Purpose::Relay(_) => (heard.peer, asked.frame.number),
         };
-        if self.given_late.contains(&(boot, name)) {
+        if self.told.contains(&(boot, name)) {
+            return false;
+        }
+        if self.told.len() >= MAX_TOLD {
+            self.told.pop_front();
+        }
+        self.told.push_back((boot, name));
+        true
+    }
+
+    /// A reply that nobody waits for any more.
+    pub(super) fn give_back_late(&mut self, now: Nanos, asked: &Asked, heard: &Heard) {
+        let admits = heard.verdicts.iter().all(Verdict::is_allowed);
+        if !admits || asked.frame.mode == Mode::Peek {
             return;
         }
-        if self.given_late.len() >= MAX_GIVEN_LATE {
-            self.given_late.pop_front();
+        let boot = heard.said.as_ref().map_or(asked.boot, |said| said.boot);
+        if !self.is_first_told(asked, heard, boot) {
+            return;
         }
-        self.given_late.push_back((boot, name));
         for (ask, verdict) in asked.frame.asks.iter().zip(&heard.verdicts) {
             let change = Change::GiveBack {
                 slice: verdict.charged_slice,
@@ -896,5 +904,5 @@ fn by_owner(heard: &Heard) -> bool {
     said.is_none_or(|said| said.by == DecidedBy::Owner)
 }
 
-/// So many charges that came too late are known by name; older ones may go back twice.
-const MAX_GIVEN_LATE: usize = 1_024;
+/// So many charges are known by name; what is told of an older one again may go back.
+const MAX_TOLD: usize = 1_024;
