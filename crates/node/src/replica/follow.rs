@@ -159,8 +159,8 @@ impl Owner {
     }
 
     /// Merges what another node has counted; who follows this node is told of what is new.
-    pub(super) fn take_series(&self, series: &[Series]) {
+    pub(super) fn take_series(&self, series: &[Series]) -> usize {
         let now = self.clock.now();
-        self.mover.take_in(&self.store, now, series);
+        self.mover.take_in(&self.store, now, series)
     }
 }
