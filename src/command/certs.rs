@@ -11,7 +11,7 @@ use rand::{TryRng as _, rngs::SysRng};
 use tollgate_cluster::ClusterName;
 use tollgate_limit::NodeId;
 use tollgate_node::{
-    Clock as _, TokioClock,
+    TokioClock,
     certificates::{AUTHORITY_SPAN, Authority, IssueError, LEAF_SPAN, Pem, Validity},
 };
 

@@ -14,7 +14,7 @@ use socket2::{Domain, Socket, Type};
 use tokio::time::timeout;
 use tollgate_api::{Http, HttpConfig, serve, serve_stream};
 use tollgate_node::{
-    Clock as _, Node, NodeConfig, Surroundings, TokioClock,
+    Node, NodeConfig, Surroundings, TokioClock,
     credentials::{CredentialPem, Credentials, Holder},
 };
 use tracing::{error, info};
