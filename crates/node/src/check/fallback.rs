@@ -43,10 +43,8 @@ impl LocalShares {
 
     /// The owner answered: a share that starts later starts from this.
     pub(crate) fn handle_answer(&self, now: Nanos, key: KeyHash, rule: &Rule, used: u64) {
+        // What the share has counted stays until it is reported: then it starts from this.
         self.last_answers.record(now, key, used, rule.window());
-        if self.in_use.load(Ordering::Relaxed) {
-            self.counters.remove(key);
-        }
     }
 
     /// Forgets a share, and the last answer.

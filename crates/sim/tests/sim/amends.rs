@@ -141,11 +141,14 @@ fn changes_under_loss_are_applied_once() {
             .set_conditions(LinkConditions::default());
         cluster.settle().await;
         sleep(Duration::from_secs(2)).await;
-        assert!(charged > 50 && done == charged, "{charged} and {done}");
+        // A claim whose answer is lost may be taken for used when it is asked for again elsewhere.
+        assert!(charged > 50 && done <= charged, "{charged} and {done}");
+        assert!(charged - done <= charged / 20, "{charged} and {done}");
         let used = cluster.used(OTHER, "user", &user).await;
-        // A check whose reply was lost may be charged all the same: towards refusing.
+        // A check whose replies were lost may be charged all the same, at the owner, at the standby and in the
+        // share: towards refusing.
         assert!(
-            used >= 5 * done && used <= 5 * done + 3 * (200 - charged),
+            used >= 5 * done && used <= 5 * done + 3 * 3 * (200 - done),
             "{used} of {done} settled"
         );
     });
@@ -244,7 +247,13 @@ fn permits_given_without_their_owner_are_released_where_they_were_given() {
     let jobs = limit("job", 2, permits(HOUR));
     run(45, &[jobs], async |simulation, cluster| {
         let (entry, other) = (&cluster.nodes[ENTRY], &cluster.nodes[OTHER]);
-        let job = cluster.value_at(OWNER, "job", 0);
+        let view = entry.view();
+        let is_here = |value: &String| {
+            let slot = cluster.key_and_rule("job", value).0.slot();
+            view.placement.standby(slot) == view.own
+        };
+        let values = (0..).map(|from| cluster.value_at(OWNER, "job", from * 10));
+        let job = values.into_iter().find(|value| !is_here(value)).unwrap();
         let values = &[("job", &*job)];
         // Neither is the standby there, for the entry node.
         let network = simulation.network();
