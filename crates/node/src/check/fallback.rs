@@ -41,12 +41,10 @@ impl LocalShares {
         }
     }
 
-    /// The owner answered: a share that starts later starts from this.
+    /// The owner answered: a share that starts later starts from this. One that there is stays until it is
+    /// reported.
     pub(crate) fn handle_answer(&self, now: Nanos, key: KeyHash, rule: &Rule, used: u64) {
         self.last_answers.record(now, key, used, rule.window());
-        if self.in_use.load(Ordering::Relaxed) {
-            self.counters.remove(key);
-        }
     }
 
     /// Forgets a share, and the last answer.
