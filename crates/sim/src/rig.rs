@@ -275,12 +275,15 @@ impl Rig {
         nodes.collect()
     }
 
-    /// The seats whose nodes run and are not suspended: a client may ask them.
+    /// The seats whose nodes are ready and not suspended: a client may ask them.
     #[must_use]
     pub fn entries(&self) -> Vec<Seat> {
         let seats = self.shared.seats.lock();
-        let awake = |occupant: &Occupant| occupant.node.is_some() && !occupant.is_suspended;
-        let seats = seats.iter().filter(|(_, occupant)| awake(occupant));
+        let is_ready = |occupant: &Occupant| {
+            let node = occupant.node.as_ref();
+            node.is_some_and(|node| node.is_active()) && !occupant.is_suspended
+        };
+        let seats = seats.iter().filter(|(_, occupant)| is_ready(occupant));
         seats.map(|(seat, _)| *seat).collect()
     }
 
