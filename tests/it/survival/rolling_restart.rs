@@ -7,7 +7,7 @@ use super::{
     load::{End, Load, faulty, quantile, tallies},
     until_settled,
 };
-use crate::harness::{Signal, is_node, send_signal, until};
+use crate::harness::{Signal, is_node, now, send_signal, until};
 
 const NODES: usize = 5;
 const LIMIT: u64 = 200;
@@ -27,15 +27,18 @@ fn a_rolling_restart_of_all_nodes_keeps_all_counts() {
         _ => format!("192.0.2.{}", number % BUSY),
     });
     let all: Vec<_> = (0..NODES).collect();
+    let mut events = Vec::new();
     for number in 0..NODES {
         let node = cluster.nodes[number].clone();
+        events.push((now(), "told to leave"));
         send_signal(node.pid, Signal::Terminate);
-        until("the node has left", LEAVE, || {
-            (!is_node(&node)).then_some(())
-        });
+        until("the node has left", LEAVE, || (!is_node(&node)).then_some(()));
+        events.push((now(), "left, started"));
         cluster.restart(number);
         until_settled(&cluster, &all);
+        events.push((now(), "settled"));
     }
+    events.push((now() + LEAVE, "end"));
     let enough = |tallies: &[u64]| tallies.iter().all(|sent| *sent > 2 * LIMIT);
     until(
         "all busy clients asked for more",
@@ -59,10 +62,26 @@ fn a_rolling_restart_of_all_nodes_keeps_all_counts() {
         quantile(&sent, 990),
         quantile(&sent, 1000),
     );
+    for pair in events.windows(2) {
+        let [(from, what), (until, _)] = pair else { continue };
+        let between: Vec<_> = sent
+            .iter()
+            .filter(|one| (*from..*until).contains(&one.at))
+            .collect();
+        let degraded: Vec<_> = between.iter().filter(|one| one.is_degraded()).collect();
+        let first = degraded.first().map(|one| one.at - *from);
+        let last = degraded.last().map(|one| one.at - *from);
+        println!(
+            "{what}: {:?}, {} checks, {} degraded from {first:?} to {last:?}",
+            *until - *from, between.len(), degraded.len()
+        );
+    }
     let mut by = std::collections::BTreeMap::<_, u64>::new();
     for one in &sent {
         if let End::Admitted(said) | End::Refused(said) = &one.end {
-            *by.entry((said.by.clone(), said.degraded)).or_default() += 1;
+            let at = events.iter().rposition(|(at, _)| *at <= one.at);
+            let node = said.node.clone();
+            if said.degraded { *by.entry((at, node, said.by.clone())).or_default() += 1; }
         }
     }
     println!("decided by, degraded: {by:?}");
