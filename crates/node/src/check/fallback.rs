@@ -44,6 +44,7 @@ impl LocalShares {
     /// The owner answered: a share that starts later starts from this. One that there is stays until it is
     /// reported.
     pub(crate) fn handle_answer(&self, now: Nanos, key: KeyHash, rule: &Rule, used: u64) {
+        // What the share has counted stays until it is reported: then it starts from this.
         self.last_answers.record(now, key, used, rule.window());
     }
 

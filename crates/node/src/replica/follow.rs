@@ -34,6 +34,7 @@ pub(crate) async fn follow(
             return;
         };
         tokio::select! {
+            biased;
             () = converse(&owner, streams, (&node, boot)) => return,
             () = other_boot(&mut identity, boot) => {}
         }
@@ -89,6 +90,7 @@ async fn converse(
         orders,
     };
     tokio::select! {
+        biased;
         () = write(&connected.orders, send) => {}
         () = read(owner, source, receive) => {}
     }

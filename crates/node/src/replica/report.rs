@@ -63,7 +63,8 @@ impl Owner {
     fn owed_to(&self, routes: &Routes, slot: SlotId) -> ReportTo {
         match self.keeper(routes, slot) {
             Keeper::Here => ReportTo::Here,
-            Keeper::Peer(link) if self.mover.can_order(link.peer()) => {
+            // A share that is taken out for an owner that does not answer would start anew.
+            Keeper::Peer(link) if link.is_usable() && self.mover.can_order(link.peer()) => {
                 ReportTo::Peer(link.peer().clone())
             }
             Keeper::Peer(_) | Keeper::Nobody => ReportTo::Later,

@@ -49,6 +49,7 @@ pub(crate) async fn serve_follower(
         follower: owner.mover.admit(&owner.store, now, (peer, boot)),
     };
     tokio::select! {
+        biased;
         ended = read(owner, frames, (peer, &admitted.follower)) => ended,
         ended = write(owner, send, &admitted.follower) => ended,
     }

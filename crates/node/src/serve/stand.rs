@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use tokio::time::timeout_at;
 use tollgate_cluster::{HOLD, Hold};
-use tollgate_limit::{Ask, DecidedBy, Mode, Nanos, SlotId, SlotSet, Verdict};
+use tollgate_limit::{
+    Ask, DecidedBy, MIN_REPLICATED_WINDOW, Mode, Nanos, SlotId, SlotSet, Verdict,
+};
 use tollgate_wire::peer::{Reply, Said};
 
 use super::Owner;
@@ -95,9 +97,13 @@ impl Owner {
         }
     }
 
-    /// Whether this node's copy of these slots is complete since the present boot of their owner.
+    /// Whether this node's copy of these counters is complete since the present boot of their owner. Of short
+    /// windows there is none.
     pub(crate) fn has_copy(&self, routes: &Routes, asks: &[Ask]) -> bool {
         asks.iter().all(|ask| {
+            if ask.rule.window().span() < MIN_REPLICATED_WINDOW {
+                return false;
+            }
             let slot = ask.key.slot();
             let owner = routes.owner(slot);
             let boot = owner.and_then(|owner| routes.view.boot_of(owner));

@@ -41,16 +41,23 @@ impl Driver {
     /// Brings joining, membership and view up to date.
     pub(super) fn settle(&mut self, now: Nanos) {
         self.drain(now);
+        self.publish_news(now);
+        // After what is known was published: it is by that view that the data plane must be warm.
         if self.warm.is_some_and(|warm| self.is_as_now(warm)) {
             self.joiner.handle_warm();
         }
-        if matches!(self.life, Life::Member) && self.joiner.is_done() {
-            if self.membership.own().phase == Phase::Joining {
-                self.doubt_unknown(now);
-                self.enter(Phase::Active);
-            }
+        if matches!(self.life, Life::Member)
+            && self.joiner.is_done()
+            && self.membership.own().phase == Phase::Joining
+        {
+            self.doubt_unknown(now);
+            self.enter(Phase::Active);
             self.drain(now);
+            self.publish_news(now);
         }
+    }
+
+    fn publish_news(&mut self, now: Nanos) {
         self.resize();
         self.weigh_doubts(now);
         while let Some(change) = self.membership.poll_change() {
