@@ -62,6 +62,10 @@ pub struct Source {
 
 /// What waits, in order.
 #[derive(Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "nearly all that waits are series"
+)]
 enum Waiting {
     /// A series, since when.
     Changed(Nanos, Series),
@@ -147,7 +151,7 @@ impl Source {
         while self.ready.is_empty() {
             self.release(now);
             let copies_wait = !self.recopy.is_empty();
-            let is_turn = !self.queue.is_empty() && !(self.was_queue && copies_wait);
+            let is_turn = !(self.queue.is_empty() || self.was_queue && copies_wait);
             self.was_queue = is_turn;
             if is_turn {
                 self.send_queued(now, store);

@@ -21,7 +21,7 @@ pub(super) struct Reading {
     pub(super) phase: Phase,
     /// Whether it is of an active node.
     is_active: bool,
-    /// Whether it says what a joining node is going to own, if anybody owns anything.
+    /// Whether it says what a joining node is going to own, and who owns it now.
     pub(super) knows_what_comes: bool,
     /// The slots that this node owns.
     pub(super) own: SlotSet,
@@ -38,7 +38,12 @@ impl Reading {
             members: members.collect(),
             phase: view.phase,
             is_active: view.own.is_some(),
-            knows_what_comes: view.prospective.is_some() || view.placement.members().is_empty(),
+            knows_what_comes: if view.placement.members().is_empty() {
+                // Who leaves hands over to somebody, of whom this node has not heard yet.
+                view.members.iter().all(|member| member.2 != Phase::Leaving)
+            } else {
+                view.prospective.is_some()
+            },
             own: SlotSet::new(),
             copies: ByMember::default(),
         };

@@ -108,6 +108,7 @@ fn the_last_word_comes_last() {
         let (owner, taker) = (store(1), store(2));
         let mut source = Source::new();
         assert!(charge(&owner, at(0), key(1, 1), 10));
+        assert!(charge(&owner, at(0), key(1, 3), 4));
         if has_copy {
             source.handle_subscribe(&slots(&[1]));
             send(&mut source, at(0), &owner, &taker);
@@ -130,6 +131,7 @@ fn the_last_word_comes_last() {
                     assert_eq!(given, slots(&[1]));
                     assert_eq!(used(&taker, at(410), key(1, 1)), 20, "all is there");
                     assert_eq!(used(&taker, at(410), key(1, 2)), 1);
+                    assert_eq!(used(&taker, at(410), key(1, 3)), 4, "sent to others");
                     seen += 1;
                 }
                 Delivery::Copied(_) | Delivery::Reported(_) => {}
