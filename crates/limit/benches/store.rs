@@ -25,7 +25,7 @@ use governor::{
     state::keyed::DashMapStateStore,
 };
 use tollgate_limit::{
-    Algorithm, Ask, Cost, HashKey, KeyHash, KeyHasher, Mode, Nanos, OldestSlice, Rule,
+    Algorithm, Ask, Cost, HashKey, KeyHash, KeyHasher, Mode, Nanos, OldestSlice, Rule, Series,
     SlidingWindow, Store, StoreConfig, Window,
 };
 
@@ -227,6 +227,66 @@ fn decisions(criterion: &mut Criterion) {
     }
 }
 
+/// What a check costs more that is replicated: to take what is due and to merge it, beside the decide.
+fn replica(criterion: &mut Criterion) {
+    const REPLICATED: u64 = 10_000;
+    let mut group = criterion.benchmark_group("replica");
+    group.throughput(Throughput::Elements(REPLICATED));
+    let (owner, standby) = (Tollgate::new(10), Tollgate::new(10));
+    let names: Vec<String> = (0..REPLICATED).map(name).collect();
+    // So that a charge is a large part of the limit: it is due at once.
+    let decide = |running: u64| {
+        let now = Nanos::new(START + running * NANOS_PER_CHECK);
+        for name in &names {
+            let ask = Ask {
+                key: owner.key(name),
+                rule: owner.rule,
+                cost: Cost::new(u64::from(LIMIT / 32)).expect("a cost in its bounds"),
+            };
+            owner.store.amend(now, &ask, tollgate_limit::Change::Charge);
+        }
+        now
+    };
+    let mut running = 0;
+    let mut series = Vec::new();
+    let mut timed = |part: fn(&Store, &Store, Nanos, &mut Vec<Series>) -> Duration| {
+        running += 1;
+        series.clear();
+        let now = decide(running);
+        part(&owner.store, &standby.store, now, &mut series)
+    };
+    group.bench_function("take due", |bencher| {
+        bencher.iter_custom(|rounds| {
+            (0..rounds)
+                .map(|_| {
+                    timed(|owner, _, now, out| {
+                        let began = WallTime.start();
+                        while owner.take_due(now, 1000, out) {}
+                        WallTime.end(began)
+                    })
+                })
+                .sum()
+        });
+    });
+    group.bench_function("merge", |bencher| {
+        bencher.iter_custom(|rounds| {
+            (0..rounds)
+                .map(|_| {
+                    timed(|owner, standby, now, out| {
+                        while owner.take_due(now, 1000, out) {}
+                        let began = WallTime.start();
+                        for series in out.iter() {
+                            black_box(standby.merge(now, series));
+                        }
+                        WallTime.end(began)
+                    })
+                })
+                .sum()
+        });
+    });
+    group.finish();
+}
+
 /// Pages that the process has in memory, in bytes; 0 where the system does not say.
 fn resident_bytes() -> f64 {
     let statm = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
@@ -271,6 +331,6 @@ criterion_group! {
         .sample_size(10)
         .warm_up_time(Duration::from_millis(500))
         .measurement_time(Duration::from_secs(3));
-    targets = memory, decisions
+    targets = memory, replica, decisions
 }
 criterion_main!(benches);

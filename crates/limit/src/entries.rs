@@ -341,8 +341,9 @@ impl<'a> RingMut<'a> {
         let view = self.view();
         let (oldest, next) = (view.entry(0), view.entry(1));
         let units = oldest.map_or(0, |oldest| oldest.units());
-        if let Some(next) = next {
-            self.set_cost(1, next.cost_with(units));
+        // What is missing from another entry is missing from this one no more: towards refusing.
+        if let Some(next) = next.filter(|_| units > 0) {
+            self.set_cost(1, next.units().saturating_add(units));
         }
         let sum = self.view().sum().saturating_sub(units);
         self.drop_first(1, sum);

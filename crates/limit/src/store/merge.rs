@@ -137,15 +137,12 @@ impl Shard {
         let Some(rule) = cell::rule_of(total) else {
             return;
         };
-        if let Some(new) = new
-            && is_of_entries(&rule)
-        {
-            let held = cell::held(total).map(|held| held.words);
-            let words = ring_words(merge::words_to_hold(&rule, held, &[new]));
-            self.lengthen_to(at, incoming.name, words);
-        }
         let others = self.others_of(incoming.name, incoming.foreign.writer);
         let others: SmallVec<[Kept<'_>; 2]> = others.iter().filter_map(Known::kept).collect();
+        if is_of_entries(&rule) {
+            let words = words_for_mix(total, &rule, at, &others, (old, new));
+            self.lengthen_to(at, incoming.name, words);
+        }
         let Some(total) = self.find_mut(key, identity) else {
             return;
         };
@@ -356,6 +353,30 @@ impl<'a> Incoming<'a> {
             _ => words.len(),
         }
     }
+}
+
+/// Words of a ring that holds what a total will be with a series in place of an older one: what is missing from
+/// a series by what was taken back here has an entry too.
+fn words_for_mix(
+    total: &[u64],
+    rule: &Rule,
+    at: Moment,
+    others: &[Kept<'_>],
+    (old, new): (Option<Kept<'_>>, Option<Kept<'_>>),
+) -> usize {
+    let Some(held) = cell::held(total) else {
+        return 0;
+    };
+    let mut series: SmallVec<[Kept<'_>; 4]> = others.iter().copied().chain(old).collect();
+    let all: SmallVec<[Kept<'_>; 4]> = series.iter().copied().chain(new).collect();
+    let most = merge::words_to_hold(rule, Some(held.words), &all);
+    if most <= held.words.len() {
+        return most;
+    }
+    let own = merge::own(rule, held, at, &series);
+    series.truncate(others.len());
+    series.extend(new);
+    ring_words(merge::words_to_hold(rule, Some(&own), &series))
 }
 
 /// When a void may be forgotten: no copy of what it is of counts any more by then.

@@ -217,7 +217,12 @@ impl Node {
         match self.rule.algorithm {
             Algorithm::SlidingWindow(_) => own.iter().map(|word| word.cast_signed()).sum(),
             Algorithm::FixedWindow(_) => own[2].cast_signed(),
-            _ => own[2..].chunks(3).map(|entry| entry[1].cast_signed()).sum(),
+            Algorithm::SlidingLog(_)
+            | Algorithm::Concurrency(_)
+            | Algorithm::TokenBucket(_)
+            | Algorithm::LeakyBucket(_) => {
+                own[2..].chunks(3).map(|entry| entry[1].cast_signed()).sum()
+            }
         }
     }
 

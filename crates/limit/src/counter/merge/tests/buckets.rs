@@ -102,7 +102,7 @@ fn what_is_absorbed_is_moved_from_one_series_to_another() {
     assert_eq!(third.used(START), 15);
     let kept = owner.foreign.remove(&1).expect("it was taken");
     owner.write(START, |held, at| {
-        merge::absorb(&rule, held, at, kept.kept())
+        merge::absorb(&rule, held, at, kept.kept());
     });
     // The other's series is void from now on.
     let void = third.foreign.remove(&1).expect("it was taken");

@@ -177,6 +177,36 @@ proptest! {
         }
     }
 
+    /// On one way a series gets as late as that takes, and in windows by a slice at most.
+    #[test]
+    fn nothing_leaves_much_later(
+        charges in prop::collection::vec((1..9_u64, 0..SLICE), 1..9),
+        aheads in prop::array::uniform2(0..1_u64 << 50),
+        way in 0..SLICE,
+    ) {
+        // A window counts its oldest slice in full.
+        for (rule, slices) in [(sliding(OldestSlice::Full), 2), (log(), 0)] {
+            let mut writer = Node::new(rule, 0, aheads[0]);
+            let mut other = Node::new(rule, 1, aheads[1]);
+            let mut now = START;
+            for (units, nanos) in &charges {
+                writer.charge(now, *units, 0);
+                now += nanos;
+            }
+            let sent = writer.send(now);
+            sent.iter().for_each(|sent| other.take(now + way, sent));
+            for then in (now + way..now + 2 * WINDOW).step_by(SLICE as usize / 3) {
+                let (mut at, mut most) = (START, 0);
+                for (units, nanos) in &charges {
+                    let is_young = then - at < WINDOW + slices * SLICE + way;
+                    most += if is_young { *units } else { 0 };
+                    at += nanos;
+                }
+                prop_assert!(other.used(then) <= most, "{} > {most}, {rule:?}", other.used(then));
+            }
+        }
+    }
+
     /// What a store takes back of another's charges is not undone by that one's next series, whatever
     /// the time of its way.
     #[test]

@@ -5,9 +5,10 @@ use super::{
     summed, token_bucket, window,
 };
 use crate::{
-    counter::{Moment, merge, refund},
-    rule::{MAX_LOG_LIMIT, OldestSlice},
+    counter::{Moment, decide, merge, refund},
+    rule::{Algorithm, MAX_LOG_LIMIT, OldestSlice},
     units::{Cost, Nanos},
+    verdict::Mode,
 };
 
 fn cost(units: u64) -> Cost {
@@ -70,6 +71,9 @@ fn what_is_taken_back_before_its_charge_is_known_waits_for_it() {
         assert_eq!(taker.give_back(START, place, 5), 5);
         let back = taker.send(START);
         owner.take_with(START + SLICE, back.last().expect("its own is last"), 0);
+        // A fixed window has one place for all: there it hides a charge so long.
+        let told = u64::from(!matches!(rule.algorithm, Algorithm::FixedWindow(_)));
+        assert_eq!(owner.used(START + SLICE), told, "{rule:?}");
         let own_before = owner.own_sum(START + SLICE);
         for sent in writer.send(START) {
             owner.take_with(START + SLICE, &sent, 0);
@@ -80,6 +84,28 @@ fn what_is_taken_back_before_its_charge_is_known_waits_for_it() {
             (1, 1),
             "{rule:?}"
         );
+    }
+}
+
+#[test]
+fn a_charge_into_what_is_missing_is_told_as_it_counts() {
+    let minus = |units: u64| units.wrapping_neg();
+    let slice = START / SLICE % 5;
+    let mut slices = vec![0; 5];
+    slices[usize::try_from(slice).expect("it fits")] = minus(3);
+    let entry = vec![1 << 32, 0, START, minus(3), 0, 0, 0, 0, 0, 0, 0];
+    for (rule, words) in [(sliding(OldestSlice::Full), slices), (log(), entry)] {
+        let mut node = Node::new(rule, 0, 0);
+        node.total = Some((Nanos::new(START), words));
+        assert_eq!(node.used(START), 0);
+        take_back(&mut node, START, 5);
+        for (units, used) in [(2, 0), (4, 3), (1, 4)] {
+            let asked = (cost(units), Mode::Consume);
+            let verdict = node.write(START, |held, at| decide(&rule, held, at, asked, 0));
+            assert_eq!((verdict.used, node.used(START)), (used, used), "{rule:?}");
+        }
+        take_back(&mut node, START, 5);
+        assert_eq!((node.used(START), node.own_sum(START)), (0, 0), "{rule:?}");
     }
 }
 
