@@ -7,7 +7,7 @@
 //! Invariants, by name: INV-SAME-PLACEMENT ([`Placement`]), INV-ONE-SELF ([`Membership`]),
 //! INV-LATE-COUNTS-NOTHING ([`PauseWatch`]), INV-DECIDED-ONCE ([`DecidedRing`]), INV-GIVEN-BACK-ONCE
 //! ([`AmendWindow`]), INV-REFUSAL-KEEPS-NOTHING ([`Settlement`]), INV-DENIAL-SOUND ([`Denials`]),
-//! INV-SWITCHES-CONVERGE ([`SwitchBoard`]).
+//! INV-SWITCHES-CONVERGE ([`SwitchBoard`]), INV-OWED-UNTIL-ACKNOWLEDGED ([`Reports`]).
 
 #![warn(
     clippy::arithmetic_side_effects,
@@ -39,6 +39,7 @@ mod pause;
 mod placement;
 mod plan;
 mod replica;
+mod reports;
 mod retry;
 pub mod sabotage;
 mod settle;
@@ -60,6 +61,10 @@ pub use self::{
     placement::{MAX_MEMBERS, Member, MemberIndex, Placement},
     plan::{Group, Indices, Plan},
     replica::{MAX_QUEUED, Source, TakenIn, take_in},
+    reports::{
+        MAX_KEPT, MAX_REPORTS, OwedSlots, REPORT_INTERVAL, REPORT_SLOTS, REPORT_TIMEOUT, Report,
+        ReportTo, Reports,
+    },
     retry::{Attempts, Failure, LEAST_TIME_TO_ASK, NewestOwner, NextStep, next_step, stand_in},
     settle::{Answer, GiveBackTo, Settled, Settlement, Step},
     standby::{AskedAs, Behind, Course},
