@@ -22,7 +22,7 @@ use tollgate_limit::{
     Action, Attributes, CheckError, Cost, DecidedBy, HashKey, KeyHash, Limit, LimitDecision,
     LimitSpec, Nanos, Policies, Question, Receipt, Rule,
 };
-use tollgate_node::{Clock as _, MemberReport, Node};
+use tollgate_node::{Clock as _, MemberReport, Node, PeerReport};
 use tracing::{error, info};
 
 use self::policies::InForce;
@@ -145,12 +145,17 @@ impl Operator for Edge {
             placement: report.placement,
             policies: report.policies,
             policies_error: self.policies.rejection(),
-            switches: Switches::default(),
+            switches: switches(&self.node),
             motion: MotionView {
-                is_warm: true,
-                ..MotionView::default()
+                incoming: metrics::number(report.replicas.incoming_slots),
+                outgoing: metrics::number(report.replicas.outgoing_slots),
+                is_warm: report.replicas.is_warm,
             },
-            members: report.members.iter().map(member_view).collect(),
+            members: report
+                .members
+                .iter()
+                .map(|member| member_view(member, &report.peers))
+                .collect(),
         }
     }
 
@@ -177,9 +182,12 @@ impl Operator for Edge {
     }
 
     fn set_switch(&self, switch: Switch, on: bool) -> Switches {
-        // TODO(node): `self.node.set_switch(switch, on)`, and what `self.node.switches()` says then.
-        let _ = (switch, on);
-        Switches::default()
+        let switch = match switch {
+            Switch::Kill => tollgate_cluster::Switch::Kill,
+            Switch::Shadow => tollgate_cluster::Switch::Shadow,
+        };
+        self.node.set_switch(switch, on);
+        switches(&self.node)
     }
 
     fn readiness(&self) -> Readiness {
@@ -253,8 +261,18 @@ async fn counter(
     })
 }
 
-fn member_view(member: &MemberReport) -> MemberView {
+/// How the switches stand, as the node knows it.
+fn switches(node: &Node) -> Switches {
+    Switches {
+        kill: node.is_switched(tollgate_cluster::Switch::Kill),
+        shadow: node.is_switched(tollgate_cluster::Switch::Shadow),
+    }
+}
+
+fn member_view(member: &MemberReport, peers: &[PeerReport]) -> MemberView {
     let identity = &member.identity;
+    let peer = peers.iter().find(|peer| peer.node == identity.node);
+    let follower = peer.and_then(|peer| peer.follower);
     MemberView {
         id: identity.node.clone(),
         boot: identity.boot.0,
@@ -266,6 +284,6 @@ fn member_view(member: &MemberReport) -> MemberView {
         slots: member.slots,
         placement: member.placement,
         policies: member.policies,
-        replication_lag_ms: None,
+        replication_lag_ms: follower.map(|follower| follower.lag.ceil_millis()),
     }
 }

@@ -207,6 +207,7 @@ fn timeouts(source: &Source, raw: &RawNode) -> Result<Timeouts, ConfigError> {
     Ok(Timeouts {
         check_deadline,
         forward: forward_timeout,
+        standby: Timeouts::default().standby.min(check_deadline),
         join,
     })
 }

@@ -1,11 +1,14 @@
 //! What a node has counted, as `api` shows it.
 
 use tollgate_api::{
-    Breaker, LatencyHistogram, LimitMetrics, MetricsSnapshot, OwnerMetrics, PeerMetrics,
-    PolicyMetrics, ReplicaMetrics, StoreMetrics, Switches,
+    Breaker, FollowerMetrics, LatencyHistogram, LimitMetrics, MetricsSnapshot, OwnerMetrics,
+    PeerMetrics, PolicyMetrics, ReplicaMetrics, StoreMetrics,
 };
 use tollgate_limit::StoreStats;
-use tollgate_node::{LATENCY_BOUNDS_MICROS, LatencyReading, MemberReport, Node, PeerReport};
+use tollgate_node::{
+    FollowerReport, LATENCY_BOUNDS_MICROS, LatencyReading, MemberReport, Node, PeerReport,
+    ReplicaReport,
+};
 use tollgate_wire::identity::Phase;
 
 /// All numbers as of now.
@@ -26,10 +29,10 @@ pub(super) fn snapshot(node: &Node) -> MetricsSnapshot {
             too_late: report.too_late,
             given_back: report.given_back,
         },
-        replicas: ReplicaMetrics::default(),
-        known_denials: 0,
-        switches: Switches::default(),
-        degraded_admissions: 0,
+        replicas: replicas(&report.replicas, report.store.foreign),
+        known_denials: number(report.known_denials),
+        switches: super::switches(node),
+        degraded_admissions: report.degraded_admissions,
         local_shares: report.local_shares,
         pauses: report.pauses,
         peers: report.peers.into_iter().map(peer).collect(),
@@ -86,8 +89,39 @@ fn peer(report: PeerReport) -> PeerMetrics {
         timeouts: report.timeouts,
         openings: report.openings,
         connects: report.connects,
-        follower: None,
+        follower: report.follower.as_ref().map(follower),
     }
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "a lag of months needs no nanosecond"
+)]
+fn follower(report: &FollowerReport) -> FollowerMetrics {
+    FollowerMetrics {
+        lag_seconds: report.lag.as_nanos() as f64 / 1e9,
+        waiting_series: number(report.waiting_series),
+        slots_to_copy: number(report.slots_to_copy),
+    }
+}
+
+fn replicas(report: &ReplicaReport, foreign: u64) -> ReplicaMetrics {
+    ReplicaMetrics {
+        incoming_slots: number(report.incoming_slots),
+        outgoing_slots: number(report.outgoing_slots),
+        sent: report.sent,
+        handed_over_slots: report.handed_over_slots,
+        taken_in: report.taken_in,
+        reconciled: report.reconciled,
+        lost: report.lost,
+        owed_slots: number(report.owed_slots),
+        foreign_counters: foreign,
+    }
+}
+
+/// A number as metrics have it.
+pub(super) fn number(count: usize) -> u64 {
+    u64::try_from(count).unwrap_or(u64::MAX)
 }
 
 fn answered(latencies: &LatencyReading) -> u64 {

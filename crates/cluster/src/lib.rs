@@ -59,7 +59,7 @@ pub use self::{
     name::{ClusterName, Role, cluster_fingerprint},
     pause::{HEARTBEAT, Pause, PauseWatch},
     placement::{MAX_MEMBERS, Member, MemberIndex, Placement},
-    plan::{Group, Indices, Plan},
+    plan::{Group, Indices, Place, Plan},
     replica::{MAX_QUEUED, Source, TakenIn, take_in},
     reports::{
         MAX_KEPT, MAX_REPORTS, OwedSlots, REPORT_INTERVAL, REPORT_SLOTS, REPORT_TIMEOUT, Report,

@@ -2,22 +2,31 @@
 //!
 //! Rule 5: those decided on the entry node come first (its own, then the ownerless by fallback); if
 //! one refuses, the others are not asked. The rest are asked at once. Knows nothing of peers beyond
-//! their place in the placement. Invariant: every applied limit is in exactly one place of the plan,
+//! the numbers that it is told. Invariant: every applied limit is in exactly one place of the plan,
 //! each place keeps the order of the limits.
 
 use smallvec::SmallVec;
-use tollgate_limit::{AppliedLimits, Mode};
-
-use crate::placement::{MemberIndex, Placement};
+use tollgate_limit::{AppliedLimits, Mode, SlotId};
 
 /// Places in the applied limits of a check, in ascending order.
 pub type Indices = SmallVec<[usize; 2]>;
 
-/// The limits of a check that one peer owns: one message, decided in one step.
+/// Where a slot is decided, as the entry node sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// On this node.
+    Here,
+    /// Nowhere: no member is active.
+    Nobody,
+    /// At the peer of this number, by the caller's count.
+    At(usize),
+}
+
+/// The limits of a check that one peer decides: one message, decided in one step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Group {
-    /// Their owner.
-    pub owner: MemberIndex,
+    /// The peer, by the caller's count.
+    pub owner: usize,
     /// The limits.
     pub limits: Indices,
 }
@@ -32,13 +41,12 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Plans a check; `own` is this node's place in the placement, `None` while it owns nothing.
+    /// Plans a check; `place_of` says where a slot is decided.
     #[must_use]
     pub fn new(
         applied: &AppliedLimits,
         mode: Mode,
-        placement: &Placement,
-        own: Option<MemberIndex>,
+        mut place_of: impl FnMut(SlotId) -> Place,
     ) -> Self {
         let mut plan = Self {
             mode,
@@ -47,16 +55,16 @@ impl Plan {
             remote: SmallVec::new(),
         };
         for (limit, applied) in applied.iter().enumerate() {
-            match placement.owner(applied.key.slot()) {
-                None => plan.ownerless.push(limit),
-                owner if owner == own => plan.local.push(limit),
-                Some(owner) => plan.add_remote(owner, limit),
+            match place_of(applied.key.slot()) {
+                Place::Nobody => plan.ownerless.push(limit),
+                Place::Here => plan.local.push(limit),
+                Place::At(owner) => plan.add_remote(owner, limit),
             }
         }
         plan
     }
 
-    fn add_remote(&mut self, owner: MemberIndex, limit: usize) {
+    fn add_remote(&mut self, owner: usize, limit: usize) {
         match self.remote.iter_mut().find(|group| group.owner == owner) {
             Some(group) => group.limits.push(limit),
             None => self.remote.push(Group {
@@ -72,7 +80,7 @@ impl Plan {
         self.mode
     }
 
-    /// The limits that this node owns: decided first, in one step.
+    /// The limits that this node decides: first, in one step.
     #[must_use]
     pub fn local(&self) -> &[usize] {
         &self.local
@@ -84,7 +92,7 @@ impl Plan {
         &self.ownerless
     }
 
-    /// The groups of other owners, asked at once after the local ones have admitted.
+    /// The groups of peers, asked at once after the local ones have admitted.
     #[must_use]
     pub fn remote(&self) -> &[Group] {
         &self.remote

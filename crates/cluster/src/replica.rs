@@ -164,6 +164,17 @@ impl Source {
         self.ready.pop()
     }
 
+    /// Since when the oldest change waits.
+    #[must_use]
+    pub fn waits_since(&self) -> Option<Nanos> {
+        let held_back = self.held_back.iter().map(|(since, _)| *since);
+        let queued = self.queue.iter().filter_map(|waiting| match waiting {
+            Waiting::Changed(since, _) => Some(*since),
+            Waiting::Last(_) | Waiting::Reported(_) => None,
+        });
+        queued.chain(held_back).next()
+    }
+
     /// Series that wait, and slots that are still to be copied.
     #[must_use]
     pub fn behind(&self) -> (usize, usize) {

@@ -70,7 +70,9 @@ pub use self::{
         AlgorithmSpec, BanSpec, CostSource, Counted, DEFAULT_IPV6_PREFIX, DEFAULT_SLICES, Fallback,
         LimitNumber, LimitSpec, SetAsideSpec, SpecError, TierNumber,
     },
-    store::{Ask, Change, SEND_AFTER, SHARD_COUNT, Store, StoreConfig, StoreStats},
+    store::{
+        Ask, Change, MIN_REPLICATED_WINDOW, SEND_AFTER, SHARD_COUNT, Store, StoreConfig, StoreStats,
+    },
     units::{Cost, MAX_UNITS, Nanos, OutOfRange, Window},
     verdict::{Mode, Outcome, Reason, Verdict},
 };

@@ -32,7 +32,7 @@ use std::sync::{
 
 use parking_lot::{Mutex, MutexGuard};
 
-pub use self::replica::SEND_AFTER;
+pub use self::{cell::MIN_REPLICATED_WINDOW, replica::SEND_AFTER};
 use self::{
     cell::{Identity, Part},
     locked::Locked,

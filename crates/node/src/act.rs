@@ -9,10 +9,9 @@
 //! `errands`): where there is none the action is refused as unreachable, its id is good still. So after
 //! the claim nothing is lost but with this node: what an owner could not be told in time keeps its room and
 //! is sent again, to whoever owns the slot by then, until it is acknowledged or its window has passed.
-//! Give-backs are for the boot of the owner that charged, which the receipt names, and for no other, whose
-//! counters do not hold the charge: there they are left out, and the state is told as it is. The error is to
-//! refuse. Permits are exempt, since nobody else's have their numbers. So are charges, failures and
-//! refunds by question: they go to whoever owns the key now.
+//! Give-backs name a slice of the boot that charged, which the receipt names; to another that has its counts
+//! by now they are refunds of as much. Permits are given back by number everywhere. Charges, failures and
+//! refunds by question go to whoever owns the key now.
 //!
 //! Invariant: an action is answered within the check deadline.
 
@@ -69,6 +68,10 @@ impl Node {
         receipt: Receipt,
         action: Action,
     ) -> Result<Vec<AmendedLimit>, ActionError> {
+        // Nothing was counted, or is to be.
+        if self.owner.switches.is_killed() {
+            return Ok(Vec::new());
+        }
         let mut told = changes_of(&receipt, &action)?;
         if told.is_empty() {
             return Ok(Vec::new());
@@ -152,6 +155,7 @@ impl Node {
             change: Change::Reset,
         };
         self.shares.reset(key);
+        self.known.forget(key);
         let when = self.when(self.now());
         let change = Some(Returned {
             amendment,

@@ -81,6 +81,8 @@ pub struct Timeouts {
     pub check_deadline: Duration,
     /// An owner that has not answered by then is passed by.
     pub forward: Duration,
+    /// A standby that has not answered by then is passed by.
+    pub standby: Duration,
     /// How long a joining node looks for others.
     pub join: Duration,
 }
@@ -90,6 +92,7 @@ impl Default for Timeouts {
         Self {
             check_deadline: Duration::from_millis(50),
             forward: Duration::from_millis(20),
+            standby: Duration::from_millis(20),
             join: Duration::from_secs(3),
         }
     }

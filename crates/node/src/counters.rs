@@ -69,10 +69,16 @@ pub(crate) struct NodeCounters {
     pub(crate) repeated: Counter,
     /// Checks of peers whose key is not this node's.
     pub(crate) not_owner: Counter,
+    /// Checks that were relayed to who decides, as a standby or after a slot was handed over.
+    pub(crate) relayed: Counter,
+    /// Checks that were decided on a copy.
+    pub(crate) stood_by: Counter,
     /// Checks that waited while this node was paused.
     pub(crate) too_late: Counter,
     /// Pauses noticed.
     pub(crate) pauses: Counter,
+    /// Verdicts that admitted although counts may have been missing.
+    pub(crate) degraded_admissions: Counter,
     /// Charges given back at their owner.
     pub(crate) given_back: Counter,
 }

@@ -8,7 +8,7 @@
 //! reserved [`Room`] is never turned away: it keeps its room on its way by a link too, until the owner has
 //! it. What comes back without room, permits of refused checks, is lost where there is none, with a line
 //! in the log; such a permit ends with its time to live. An amendment is in one place at a time: here, in
-//! one link's queue, or done; it leaves when it has expired, or when it is for a boot that is gone.
+//! one link's queue, or done; it leaves when it has expired.
 
 use std::{
     collections::VecDeque,
@@ -22,7 +22,7 @@ use tollgate_cluster::Returned;
 use tollgate_limit::{Nanos, NodeId};
 use tracing::{debug, warn};
 
-use crate::{clock::Clock as _, link::NotTaken, node::Node, routes::Routes};
+use crate::{clock::Clock as _, link::NotTaken, node::Node, routes::Routes, serve::Keeper};
 
 /// The most changes that wait, those included that room is reserved for and those on links that have room.
 pub(crate) const MAX_WAITING: usize = 4_096;
@@ -153,6 +153,13 @@ impl Node {
         }
     }
 
+    /// Changes a counter that this node keeps; false if its slot was closed this instant.
+    pub(crate) fn amend_here(&self, now: Nanos, change: Returned) -> bool {
+        let Returned { amendment, .. } = change.for_owner(self.boot);
+        let store = &self.owner.store;
+        store.try_amend(now, &amendment.ask, amendment.change)
+    }
+
     /// Hands it on; it comes back if it must wait on.
     fn hand_on(&self, now: Nanos, routes: &Routes, errand: Errand) -> Option<Errand> {
         let change = errand.returned;
@@ -161,16 +168,13 @@ impl Node {
             debug!("a change of a counter has expired before its owner was reached");
             return None;
         }
-        let slot = amendment.ask.key.slot();
-        if routes.is_own(slot) {
-            if change.boot.is_none_or(|boot| boot == self.boot) {
-                let store = &self.owner.store;
-                store.amend(now, &amendment.ask, amendment.change);
+        let link = match self.owner.keeper(routes, amendment.ask.key.slot()) {
+            Keeper::Here => {
+                let is_done = self.amend_here(now, change);
+                return (!is_done).then_some(errand);
             }
-            return None;
-        }
-        let Some(link) = routes.owner(slot).and_then(|owner| routes.link(owner)) else {
-            return Some(errand);
+            Keeper::Peer(link) => link,
+            Keeper::Nobody => return Some(errand),
         };
         if let Some((peer, not_before)) = &errand.refused
             && peer == link.peer()
@@ -186,8 +190,8 @@ impl Node {
             room,
         } = errand;
         match link.amend_until(now, returned, Some(room)) {
-            Ok(_) | Err(NotTaken::Ever) => None,
-            Err(NotTaken::Now(room)) => room.map(|room| Errand {
+            Ok(_) => None,
+            Err(NotTaken(room)) => room.map(|room| Errand {
                 returned,
                 refused,
                 room,

@@ -30,7 +30,10 @@ use thiserror::Error;
 use tokio::sync::{mpsc, oneshot, watch};
 use tollgate_limit::{Nanos, NodeId};
 
-use self::{driver::Driver, events::Command};
+use self::{
+    driver::Driver,
+    events::{Command, Warm},
+};
 pub use self::{identity::first_identity, timing::LEAVE_TIMEOUT};
 use crate::{
     config::{ControlHost, NodeConfig},
@@ -155,6 +158,15 @@ impl Control {
     /// data plane that noticed that this process slept.
     pub fn renew(&self) {
         self.command(Command::Renew);
+    }
+
+    /// The data plane has the counts of the slots to come, by this view. Until it says so of the latest view a
+    /// joining node is not active; it can be said again.
+    pub fn warm(&self, view: &View) {
+        self.command(Command::Warm(Warm {
+            generation: view.identity.generation,
+            placement: view.placement.fingerprint(),
+        }));
     }
 
     /// Tells the others that this node is leaving; returns when the view says so. It keeps

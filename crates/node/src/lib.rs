@@ -21,6 +21,7 @@ mod frames;
 pub mod gossip;
 mod link;
 mod node;
+mod replica;
 mod routes;
 pub mod seeds;
 mod serve;
@@ -35,7 +36,8 @@ pub use self::{
     config::{Clients, ControlHost, InlineLimits, NodeConfig, Seed, Surroundings, Timeouts},
     counters::{LATENCY_BOUNDS_MICROS, LatencyReading},
     node::{
-        CounterReading, CounterUnreachable, MemberReport, Node, NodeReport, PeerReport, StartError,
+        CounterReading, CounterUnreachable, FollowerReport, MemberReport, Node, NodeReport,
+        PeerReport, ReplicaReport, StartError,
     },
     tls::{RoleError, TlsError},
     view::View,

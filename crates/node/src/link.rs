@@ -7,8 +7,8 @@
 //! Invariants: an ask that was taken is told exactly one [`Heard`]; nothing waits for a peer whose
 //! breaker is open; numbers are dense and never used twice for different checks; an amendment that was
 //! taken is repeated until the peer has it or its time is over, and goes back to the errands if the peer
-//! does not own the slot, has restarted or is no member any more (give-backs end there: the slice that
-//! they name was the lost owner's).
+//! does not own the slot, has restarted or is no member any more (there a give-back becomes a refund: the
+//! slice that it names was the other owner's).
 
 mod connection;
 mod lane;
@@ -26,11 +26,11 @@ use parking_lot::Mutex;
 use quinn::Connection;
 use smallvec::SmallVec;
 use tokio::sync::{Notify, oneshot};
-use tollgate_cluster::{AmendQueue, Breaker, Failure, InFlight};
+use tollgate_cluster::{AmendQueue, Breaker, Failure, InFlight, SwitchBoard};
 use tollgate_limit::{Ask, KeyHash, Mode, Nanos, NodeId, Verdict};
 use tollgate_wire::{
     identity::BootId,
-    peer::{CheckHead, PeerAsk, Request, Way, put_check, put_request},
+    peer::{CheckHead, PeerAsk, Request, Said, Way, put_check, put_request},
 };
 
 pub(crate) use self::{
@@ -53,13 +53,18 @@ const LANES: usize = 4;
 const AMEND: u64 = 1 << 63;
 /// The id of pings.
 const PING: u64 = AMEND - 1;
+/// The id of what is told of switches.
+const SWITCHES: u64 = AMEND - 2;
 
 /// The way to one peer.
 #[derive(Debug)]
 pub(crate) struct Link {
     peer: NodeId,
+    /// Its number: see [`Hello`](tollgate_wire::peer::Hello).
+    number: u64,
     clock: TokioClock,
     errands: Arc<Errands>,
+    switches: Arc<SwitchBoard>,
     lanes: [Lane; LANES],
     state: Mutex<State>,
     /// Mirrors the breaker and the connection, for those who only want to know.
@@ -114,8 +119,8 @@ struct Waiter {
 /// What became of an ask.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Heard {
-    /// The owner decided; heard at this instant.
-    Verdicts(Nanos, SmallVec<[Verdict; 1]>),
+    /// It was decided, by the peer as owner or by who is named; heard at this instant.
+    Verdicts(Nanos, Option<Said>, SmallVec<[Verdict; 1]>),
     /// The owner told the state of a counter.
     Counter(Option<Verdict>),
     /// It did not.
@@ -134,26 +139,25 @@ pub(crate) struct Asked {
     pub(crate) heard: oneshot::Receiver<Heard>,
 }
 
-/// Why a link did not take a change of a counter.
+/// A link did not take a change of a counter: too much is outstanding, or the peer is no member any more.
+/// Its room is given back.
 #[derive(Debug)]
-pub(crate) enum NotTaken {
-    /// Too much is outstanding, or the peer is no member any more; its room is given back.
-    Now(Option<Room>),
-    /// It is for another boot than the peer's: it is of no use to anybody.
-    Ever,
-}
+pub(crate) struct NotTaken(pub(crate) Option<Room>);
 
 impl Link {
     /// The way to this boot of a peer; what the peer does not take goes to the errands.
     pub(crate) fn new(
         (peer, boot): (NodeId, BootId),
+        number: u64,
         clock: TokioClock,
-        errands: Arc<Errands>,
+        (errands, switches): (Arc<Errands>, Arc<SwitchBoard>),
     ) -> Self {
         Self {
             peer,
+            number,
             clock,
             errands,
+            switches,
             lanes: Default::default(),
             state: Mutex::new(State {
                 connection: None,
@@ -178,6 +182,11 @@ impl Link {
     /// The peer.
     pub(crate) const fn peer(&self) -> &NodeId {
         &self.peer
+    }
+
+    /// Its number among this node's links.
+    pub(crate) const fn number(&self) -> u64 {
+        self.number
     }
 
     /// Whether an ask would be sent now.
@@ -212,10 +221,10 @@ impl Link {
     /// `None` if the ask cannot be sent: the breaker is open, or too much waits.
     pub(crate) fn ask(
         &self,
-        now: Nanos,
-        deadline: Nanos,
+        (now, deadline): (Nanos, Nanos),
         (mode, asks): (Mode, &[Ask]),
         number: Option<u64>,
+        way: Way,
     ) -> Option<Asked> {
         let lane = self.lane_of(asks.first()?.key)?;
         let (asked, was_first) = self.enter(now, deadline, number)?;
@@ -223,7 +232,7 @@ impl Link {
             budget_micros: budget_micros(now, deadline),
             mode,
             asks: u8::try_from(asks.len()).ok()?,
-            way: Way::Owner,
+            way,
         };
         let put = lane.put(|writer| {
             let mut shaped = SmallVec::<[PeerAsk; 2]>::new();

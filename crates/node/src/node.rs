@@ -10,31 +10,36 @@ mod tasks;
 #[cfg(test)]
 pub(crate) mod tests;
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicU64, Ordering},
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
 };
 
 use arc_swap::ArcSwap;
 use rand::{RngExt as _, SeedableRng as _, rngs::StdRng};
 use thiserror::Error;
 use tokio::sync::{Mutex, Notify, watch};
-use tollgate_cluster::{PauseWatch, cluster_fingerprint};
+use tollgate_cluster::{PauseWatch, Switch, cluster_fingerprint};
 use tollgate_limit::{
-    CheckError, Limit, LimitSpec, Nanos, NodeId, Policies, SpecError, Store, StoreConfig, Tally,
+    CheckError, Limit, LimitSpec, Nanos, NodeId, Policies, SlotId, SpecError, Store, StoreConfig,
+    Tally,
 };
 use tollgate_wire::{
     identity::{BootId, Phase},
-    peer::Hello,
+    peer::{Hello, Switches},
 };
+use tracing::warn;
 
 pub use self::{
     counter::{CounterReading, CounterUnreachable},
-    report::{MemberReport, NodeReport, PeerReport},
+    report::{FollowerReport, MemberReport, NodeReport, PeerReport, ReplicaReport},
 };
 use crate::{
     act::once::Ids,
-    check::LocalShares,
+    check::{KnownDenials, LocalShares},
     clients::{ClientStream, ClientStreams},
     clock::{Clock as _, TokioClock},
     config::{InlineLimits, NodeConfig, Surroundings},
@@ -43,11 +48,17 @@ use crate::{
     errands::Errands,
     gossip::{Control, ControlError, ControlStart, first_identity},
     link::Dialler,
+    replica::Mover,
     routes::{Router, Routes},
     serve::{Boots, Owner},
     transport::{Transport, TransportError, close::CloseCode},
     view::View,
 };
+
+/// How long a node that leaves waits at most until its slots are handed over.
+const DRAIN: Duration = Duration::from_secs(5);
+/// How long it passes checks on after that.
+const RELAY: Duration = Duration::from_secs(1);
 
 /// A running node.
 #[derive(Debug)]
@@ -60,6 +71,7 @@ pub struct Node {
     pub(crate) routes: Arc<ArcSwap<Routes>>,
     pub(crate) routes_changed: Arc<Notify>,
     pub(crate) shares: LocalShares,
+    pub(crate) known: KnownDenials,
     pub(crate) control: Control,
     pub(crate) next_check: AtomicU64,
     pub(crate) inline_tally: Tally,
@@ -121,10 +133,16 @@ impl Node {
             last_heard: Arc::new(last_heard),
         })?;
         let store = store_config(&config, clock, boot);
-        let owner = Arc::new(owner(&config, clock, control.views(), (&policies, store)));
+        let owner = Arc::new(owner(
+            (&config, boot, clock),
+            (control.views(), &routes),
+            (&policies, store),
+        ));
+        // A node that is alone decides from its first instant on.
+        owner.handle_view(&control.view());
         let router = Router {
             clock: clock.clone(),
-            dialler: dialler(&config, boot, *seed, &transport),
+            dialler: dialler((&config, boot, *seed), &transport, &owner),
             errands: Arc::default(),
             routes: Arc::clone(&routes),
             changed: Arc::default(),
@@ -138,6 +156,7 @@ impl Node {
             owner,
             routes,
             shares: LocalShares::new(store),
+            known: KnownDenials::default(),
             next_check: AtomicU64::new(1),
             inline_tally: Tally::default(),
             ids: Ids::new(&config.hash_key)?,
@@ -220,15 +239,60 @@ impl Node {
         }
     }
 
+    /// Sets a switch of the cluster; within a second it is so on every node.
+    pub fn set_switch(&self, switch: Switch, on: bool) {
+        self.owner.switches.set(&self.config.node, switch, on);
+        self.owner.tell_switches();
+    }
+
+    /// Whether a switch is on, as far as this node knows.
+    #[must_use]
+    pub fn is_switched(&self, switch: Switch) -> bool {
+        match switch {
+            Switch::Kill => self.owner.switches.is_killed(),
+            Switch::Shadow => self.owner.switches.is_shadow(),
+        }
+    }
+
+    /// The switches as this node knows them.
+    #[must_use]
+    pub fn switches(&self) -> Switches {
+        self.owner.switches.registers()
+    }
+
+    /// Whether this node decides in just the slots that it owns, and none is on its way.
+    #[must_use]
+    pub fn is_settled(&self) -> bool {
+        let view = self.view();
+        let owns = |slot| view.own.is_some() && view.placement.owner(slot) == view.own;
+        let mut slots = (0..=u16::MAX).map(SlotId::new);
+        self.owner.mover.moving() == (0, 0)
+            && slots.all(|slot| self.owner.states.holds(slot) == owns(slot))
+    }
+
+    /// Whether this node decides in a slot.
+    #[must_use]
+    pub fn holds(&self, slot: SlotId) -> bool {
+        self.owner.states.holds(slot)
+    }
+
     /// The next stream of a client of the QUIC protocol; `None` when the node has stopped.
     pub async fn next_client_stream(&self) -> Option<ClientStream> {
         self.clients.lock().await.next().await
     }
 
-    /// Leaves the cluster: owns nothing any more, tells the others, closes all connections. Bounded
-    /// by the timeouts of control and transport, a few seconds.
+    /// Leaves the cluster: hands its slots over, tells the others, closes all connections. Takes [`DRAIN`] and
+    /// [`RELAY`] at most, and the timeouts of control and transport, a few seconds.
     pub async fn leave(&self) {
         self.control.leave().await;
+        if !self.view().members.is_empty() {
+            let drained = self.owner.mover.drained(|| self.view());
+            if tokio::time::timeout(DRAIN, drained).await.is_err() {
+                warn!("leaving before all slots were handed over");
+            }
+            // Those who do not know yet still ask this node.
+            tokio::time::sleep(RELAY).await;
+        }
         self.control.depart().await;
         self.transport.close(CloseCode::Leaving).await;
     }
@@ -241,19 +305,24 @@ fn store_config(config: &NodeConfig, clock: &TokioClock, boot: BootId) -> StoreC
         // A boot id is random, so the numbers of two boots never meet.
         writer: boot.0,
         first_permit: boot.0.max(1),
-        writer: boot.0,
     }
 }
 
 fn owner(
-    config: &NodeConfig,
-    clock: &TokioClock,
-    view: Arc<ArcSwap<View>>,
+    (config, boot, clock): (&NodeConfig, BootId, &TokioClock),
+    (view, routes): (Arc<ArcSwap<View>>, &Arc<ArcSwap<Routes>>),
     (policies, store): (&Policies, StoreConfig),
 ) -> Owner {
+    let (mover, states) = Mover::new();
     let deadline: Nanos = config.timeouts.check_deadline.into();
     let now = clock.now();
     Owner {
+        node: config.node.clone(),
+        boot,
+        routes: Arc::clone(routes),
+        states,
+        mover,
+        switches: Arc::default(),
         cluster: config.cluster.clone(),
         cluster_fingerprint: cluster_fingerprint(&config.cluster, &config.hash_key),
         clock: clock.clone(),
@@ -267,8 +336,13 @@ fn owner(
     }
 }
 
-fn dialler(config: &NodeConfig, boot: BootId, seed: u64, transport: &Arc<Transport>) -> Dialler {
+fn dialler(
+    (config, boot, seed): (&NodeConfig, BootId, u64),
+    transport: &Arc<Transport>,
+    owner: &Arc<Owner>,
+) -> Dialler {
     Dialler {
+        owner: Arc::clone(owner),
         transport: Arc::clone(transport),
         hello: Hello {
             cluster: config.cluster.as_str().to_owned(),

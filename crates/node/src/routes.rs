@@ -51,13 +51,28 @@ impl Routes {
     }
 
     /// Whether this node owns a slot.
+    #[cfg(test)]
     pub(crate) fn is_own(&self, slot: SlotId) -> bool {
         self.view.own.is_some() && self.owner(slot) == self.view.own
+    }
+
+    /// The link to who decides in a slot that this node gave to a member: that member, unless these routes name
+    /// another owner by now.
+    pub(crate) fn link_given(&self, slot: SlotId, to: &NodeId) -> Option<&Arc<Link>> {
+        match self.owner(slot) {
+            Some(owner) if self.view.own != Some(owner) => self.link(owner),
+            Some(_) | None => self.link_to(to),
+        }
     }
 
     /// The link to a member that owns something; `None` for this node.
     pub(crate) fn link(&self, owner: MemberIndex) -> Option<&Arc<Link>> {
         self.links.get(owner.index())?.as_ref()
+    }
+
+    /// The same by its place in the placement.
+    pub(crate) fn link_at(&self, owner: usize) -> Option<&Arc<Link>> {
+        self.links.get(owner)?.as_ref()
     }
 
     /// The link to a member of this name.
@@ -102,6 +117,8 @@ impl Router {
         let mut kept = BTreeMap::new();
         loop {
             let view = Arc::clone(&views.borrow_and_update());
+            // Before anybody asks by the new routes.
+            self.dialler.owner.handle_view(&view);
             self.keep(&mut kept, &view);
             self.routes.store(Arc::new(routes_of(view, &kept)));
             self.changed.notify_waiters();
@@ -131,8 +148,9 @@ impl Router {
 
     fn start(&mut self, member: &Identity) -> Kept {
         let (clock, errands) = (self.clock.clone(), Arc::clone(&self.errands));
-        let link = Link::new((member.node.clone(), member.boot), clock, errands);
-        let link = Arc::new(link);
+        let switches = Arc::clone(&self.dialler.owner.switches);
+        let peer = (member.node.clone(), member.boot);
+        let link = Arc::new(Link::new(peer, self.links, clock, (errands, switches)));
         let mut dialler = self.dialler.clone();
         dialler.hello.link = self.links;
         self.links += 1;

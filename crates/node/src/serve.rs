@@ -1,14 +1,19 @@
 //! The owner's side: answers what peers ask on their streams.
 //!
 //! One task for each stream: it reads what is there, takes one clock reading for the batch, decides each
-//! frame inline and answers in one write. No task, no channel, no allocation for a check.
+//! frame inline and answers in one write. No task, no channel, no allocation for a check. Only what must
+//! wait for slots on their way or for another node has a task of its own, and is written when it is known.
+//! A stream that says so becomes a replica stream (see `replica`).
 //!
-//! Invariants: nothing is decided for a slot that this node does not own by its own view
-//! (INV-ONE-OWNER), nor while it was paused; a repeated request is answered, not decided
-//! (INV-DECIDED-ONCE); a stream whose first frame is not a right hello is closed.
+//! Invariants: nothing is decided as owner for a slot that this node does not hold (INV-ONE-OWNER), nor
+//! while it was paused; a repeated request is answered, not decided (INV-DECIDED-ONCE); a stream whose
+//! first frame is not a right hello is closed.
 
 mod batch;
 mod boots;
+mod later;
+mod outbox;
+mod stand;
 #[cfg(test)]
 mod tests;
 
@@ -16,17 +21,22 @@ use std::sync::{Arc, atomic::AtomicU64};
 
 use arc_swap::ArcSwap;
 use quinn::{Connection, RecvStream, SendStream};
-use tollgate_cluster::{ClusterName, PauseWatch};
+use tollgate_cluster::{ClusterName, PauseWatch, SlotStates, SwitchBoard};
 use tollgate_limit::{NodeId, Store};
-use tollgate_wire::peer::{Hello, Request, read_request};
+use tollgate_wire::{
+    identity::BootId,
+    peer::{Hello, Request, read_request},
+};
 use tracing::{debug, warn};
 
-use self::batch::Stream;
-pub(crate) use self::boots::Boots;
+use self::batch::{Goes, Stream};
+pub(crate) use self::{boots::Boots, stand::Keeper};
 use crate::{
     clock::{Clock as _, TokioClock},
     counters::NodeCounters,
     frames::{Filled, FrameReader, FramesError},
+    replica::{self, Mover},
+    routes::Routes,
     transport::close::CloseCode,
     view::View,
 };
@@ -34,15 +44,33 @@ use crate::{
 /// What owns this node's share of the keys.
 #[derive(Debug)]
 pub(crate) struct Owner {
+    pub(crate) node: NodeId,
+    pub(crate) boot: BootId,
     pub(crate) cluster: ClusterName,
     pub(crate) cluster_fingerprint: u64,
     pub(crate) clock: TokioClock,
     pub(crate) store: Store,
     pub(crate) view: Arc<ArcSwap<View>>,
+    /// The ways to those who decide in its stead.
+    pub(crate) routes: Arc<ArcSwap<Routes>>,
+    /// How it holds each slot.
+    pub(crate) states: Arc<SlotStates>,
+    /// What moves slots and counts.
+    pub(crate) mover: Mover,
     pub(crate) policies_fingerprint: AtomicU64,
     pub(crate) pause: PauseWatch,
+    pub(crate) switches: Arc<SwitchBoard>,
     pub(crate) boots: Boots,
     pub(crate) counters: NodeCounters,
+}
+
+impl Owner {
+    /// Tells all peers how the switches stand.
+    pub(crate) fn tell_switches(&self) {
+        for link in self.routes.load().links() {
+            link.tell_switches();
+        }
+    }
 }
 
 /// Serves all streams of one peer's connection until it ends.
@@ -59,7 +87,7 @@ pub(crate) async fn serve_peer(owner: Arc<Owner>, connection: Connection, peer: 
 
 /// Why a stream is not served on.
 #[derive(Debug)]
-enum Problem {
+pub(crate) enum Problem {
     /// The connection or the stream ended.
     Ended,
     /// The peer's bytes are not the protocol.
@@ -94,7 +122,7 @@ impl From<FramesError> for Problem {
 }
 
 async fn serve_stream(
-    owner: &Owner,
+    owner: &Arc<Owner>,
     (mut send, receive): (SendStream, RecvStream),
     peer: &NodeId,
 ) -> Result<(), Problem> {
@@ -102,7 +130,18 @@ async fn serve_stream(
     let mut stream: Option<Stream> = None;
     let mut out = Vec::new();
     loop {
-        match frames.fill().await? {
+        let filled = match stream.as_ref().and_then(Stream::outbox) {
+            None => frames.fill().await?,
+            Some(outbox) => tokio::select! {
+                biased;
+                () = outbox.take(&mut out) => {
+                    send.write_all(&out).await.map_err(|_closed| Problem::Ended)?;
+                    continue;
+                }
+                filled = frames.fill() => filled?,
+            },
+        };
+        match filled {
             Filled::More => {}
             Filled::Finished => return Ok(()),
         }
@@ -112,11 +151,18 @@ async fn serve_stream(
         }
         let Some(stream) = &mut stream else { continue };
         out.clear();
-        stream.answer(owner, now, &mut frames, &mut out)?;
+        let goes = stream.answer(owner, now, &mut frames, &mut out)?;
         if !out.is_empty() {
             send.write_all(&out)
                 .await
                 .map_err(|_closed| Problem::Ended)?;
+        }
+        match goes {
+            Goes::On => {}
+            Goes::Follow => {
+                let follower = (peer, stream.boot_id());
+                return replica::serve_follower(owner, (send, frames), follower).await;
+            }
         }
     }
 }
@@ -132,7 +178,8 @@ fn read_hello(
     match read_request(&mut body) {
         Ok(Request::Hello(hello)) => {
             check_hello(owner, &hello, peer)?;
-            Ok(Some(Stream::new(owner.boots.of((hello.boot, hello.link)))))
+            let caller = (hello.boot, hello.link);
+            Ok(Some(Stream::new(caller, owner.boots.of(caller))))
         }
         Ok(_) => Err(Problem::Malformed(
             "the first frame is not a hello".to_owned(),

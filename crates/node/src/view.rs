@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tollgate_cluster::{MemberIndex, Placement};
-use tollgate_wire::identity::{Identity, Phase};
+use tollgate_wire::identity::{BootId, Identity, Phase};
 
 /// The cluster as this node sees it.
 #[derive(Clone, Debug)]
@@ -19,6 +19,16 @@ pub struct View {
 }
 
 impl View {
+    /// The boot of a member of the placement; `None` for this node, or one that is not known.
+    pub(crate) fn boot_of(&self, member: MemberIndex) -> Option<BootId> {
+        let node = self.placement.member(member)?;
+        let members = &self.members;
+        let at = members.binary_search_by(|known| known.node.cmp(node));
+        at.ok()
+            .and_then(|at| members.get(at))
+            .map(|known| known.boot)
+    }
+
     /// This node's phase.
     #[must_use]
     pub const fn phase(&self) -> Phase {

@@ -201,6 +201,17 @@ pub enum Fault {
 }
 
 impl Fault {
+    /// Its kind, as summaries name it.
+    #[must_use]
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Self::Crash { .. } => "crash",
+            Self::Cut { .. } => "cut",
+            Self::Pause { .. } => "pause",
+            Self::Accused { .. } => "accusation",
+        }
+    }
+
     /// From when on it works.
     #[must_use]
     pub const fn since(&self) -> Nanos {

@@ -10,9 +10,13 @@
 
 mod checker;
 pub mod history;
+pub mod load;
 mod network;
 pub mod pure;
+mod report;
 pub mod rig;
+pub mod seeds;
+pub mod shipped;
 mod simulation;
 
 pub use self::{
@@ -20,5 +24,6 @@ pub use self::{
     network::{
         BindError, Datagram, Difference, Fate, LinkConditions, Network, Record, SimSocket, Trace,
     },
+    report::Report,
     simulation::{Finished, MAX_VIRTUAL_TIME, RunError, Simulation},
 };

@@ -16,7 +16,7 @@ use std::{collections::BTreeMap, net::SocketAddr, sync::Arc, time::Duration};
 use parking_lot::Mutex;
 use thiserror::Error;
 use tollgate_cluster::ClusterName;
-use tollgate_limit::{Limit, LimitSpec, NodeId, Policies, PolicyError, SpecError};
+use tollgate_limit::{Limit, LimitSpec, Nanos, NodeId, Policies, PolicyError, SpecError};
 use tollgate_node::{
     Node, StartError, Timeouts,
     certificates::{AUTHORITY_SPAN, Authority, IssueError, Validity},
@@ -67,7 +67,10 @@ struct Occupant {
     /// The same over restarts, as its keys on disk are.
     credentials: Credentials,
     boots: u64,
+    /// The one that runs.
     node: Option<Arc<Node>>,
+    /// The one that leaves: it is asked no more, but may still be heard.
+    leaving: Option<Arc<Node>>,
     is_suspended: bool,
 }
 
@@ -186,10 +189,11 @@ impl Rig {
                 credentials: self.credentials(seat)?,
                 boots: 0,
                 node: None,
+                leaving: None,
                 is_suspended: false,
             }),
         };
-        if occupant.node.is_some() {
+        if occupant.node.is_some() || occupant.leaving.is_some() {
             return Err(RigError::Running(seat));
         }
         occupant.boots += 1;
@@ -206,10 +210,13 @@ impl Rig {
 
     /// Lets a seat's node leave as it does when it is told to stop.
     pub async fn leave(&self, seat: Seat) {
-        if let Some(node) = self.take(seat) {
-            node.leave().await;
-            self.shared.network.unplug(seat.address());
-        }
+        let Some(node) = self.take(seat) else {
+            return;
+        };
+        self.set_leaving(seat, Some(Arc::clone(&node)));
+        node.leave().await;
+        self.set_leaving(seat, None);
+        self.shared.network.unplug(seat.address());
     }
 
     /// Suspends a seat's node, as far as the network shows: what arrives waits, what it sends is lost.
@@ -222,6 +229,12 @@ impl Rig {
     pub fn resume(&self, seat: Seat) {
         self.set_suspended(seat, false);
         self.shared.network.resume(seat.address());
+    }
+
+    /// Unix time at virtual time 0.
+    #[must_use]
+    pub const fn unix_origin() -> Nanos {
+        Nanos::from_millis(UNIX_SECONDS * 1000)
     }
 
     /// The network.
@@ -251,13 +264,36 @@ impl Rig {
         seats.get(&seat).and_then(|occupant| occupant.node.clone())
     }
 
-    /// The seats whose nodes run and are not suspended: a client may ask them.
+    /// The nodes that run and those that leave.
+    #[must_use]
+    pub(crate) fn heard(&self) -> Vec<(Seat, Arc<Node>)> {
+        let seats = self.shared.seats.lock();
+        let nodes = seats.iter().flat_map(|(seat, occupant)| {
+            let nodes = occupant.node.iter().chain(&occupant.leaving);
+            nodes.map(|node| (*seat, Arc::clone(node)))
+        });
+        nodes.collect()
+    }
+
+    /// The seats whose nodes are ready and not suspended: a client may ask them.
     #[must_use]
     pub fn entries(&self) -> Vec<Seat> {
         let seats = self.shared.seats.lock();
-        let awake = |occupant: &Occupant| occupant.node.is_some() && !occupant.is_suspended;
-        let seats = seats.iter().filter(|(_, occupant)| awake(occupant));
+        let is_ready = |occupant: &Occupant| {
+            let node = occupant.node.as_ref();
+            node.is_some_and(|node| node.is_active()) && !occupant.is_suspended
+        };
+        let seats = seats.iter().filter(|(_, occupant)| is_ready(occupant));
         seats.map(|(seat, _)| *seat).collect()
+    }
+
+    /// Whether this is the node that a seat has, and may be heard.
+    pub(crate) fn hears(&self, seat: Seat, node: &Arc<Node>) -> bool {
+        let seats = self.shared.seats.lock();
+        seats.get(&seat).is_some_and(|occupant| {
+            let mut heard = occupant.node.iter().chain(&occupant.leaving);
+            heard.any(|heard| Arc::ptr_eq(heard, node))
+        })
     }
 
     fn take(&self, seat: Seat) -> Option<Arc<Node>> {
@@ -265,6 +301,12 @@ impl Rig {
         let occupant = seats.get_mut(&seat)?;
         occupant.is_suspended = false;
         occupant.node.take()
+    }
+
+    fn set_leaving(&self, seat: Seat, node: Option<Arc<Node>>) {
+        if let Some(occupant) = self.shared.seats.lock().get_mut(&seat) {
+            occupant.leaving = node;
+        }
     }
 
     fn set_suspended(&self, seat: Seat, is_suspended: bool) {

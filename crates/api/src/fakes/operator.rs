@@ -139,7 +139,7 @@ impl Operator for FakeOperator {
                 incoming_slots: 20,
                 outgoing_slots: 21,
                 sent: 29,
-                handed_over: 22,
+                handed_over_slots: 22,
                 taken_in: 23,
                 reconciled: 24,
                 lost: 25,

@@ -208,7 +208,7 @@ impl Scrape {
         let help = "Charges that were given back to their counters";
         Family::counter(encoder, name, help)?.value(&[], owner.given_back)?;
         let name = "tollgate_degraded_admissions";
-        let help = "Checks admitted although counts may have been missing";
+        let help = "Verdicts of limits that admitted although counts may have been missing";
         Family::counter(encoder, name, help)?.value(&[], self.node.degraded_admissions)?;
         let name = "tollgate_fallback_keys";
         let help = "Counters of local shares held: keys decided without their owner";

@@ -95,7 +95,7 @@ impl Tester {
             .uri(path)
             .header(header::HOST, "localhost:7600")
             .header(header::CONTENT_TYPE, "application/json")
-            .body(Full::new(body.into()))
+            .body(Full::new(body))
             .unwrap();
         self.send(request).await
     }

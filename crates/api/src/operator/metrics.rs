@@ -35,7 +35,7 @@ pub struct MetricsSnapshot {
     pub known_denials: u64,
     /// How the switches stand.
     pub switches: Switches,
-    /// Checks that were admitted although counts may have been missing, by standby or fallback.
+    /// Verdicts of limits that admitted although counts may have been missing, by standby or fallback.
     pub degraded_admissions: u64,
     /// Counters of local shares held: keys that were decided without their owner.
     pub local_shares: u64,
@@ -131,8 +131,8 @@ pub struct ReplicaMetrics {
     pub outgoing_slots: u64,
     /// Series that were sent to others, whatever for.
     pub sent: u64,
-    /// Of these, those that went with the last word on their slots.
-    pub handed_over: u64,
+    /// Slots on which the last word was sent to their next owner.
+    pub handed_over_slots: u64,
     /// Series that were taken in from others and were new here, whatever they came with.
     pub taken_in: u64,
     /// Of these, those that others had counted while they did not hold the slot.

@@ -53,6 +53,14 @@ impl AmendWindow {
         self.enter(sequence, Acceptance::Refused)
     }
 
+    /// One that was accepted could not be done after all: it is as if it had been refused.
+    pub fn take_back(&mut self, sequence: u64) {
+        if let Some((seen, refused, bit)) = self.place(sequence) {
+            *seen |= bit;
+            *refused |= bit;
+        }
+    }
+
     fn enter(&mut self, sequence: u64, as_new: Acceptance) -> Acceptance {
         if sequence < self.next.saturating_sub(WINDOW) || sequence == u64::MAX {
             return Acceptance::TooOld;

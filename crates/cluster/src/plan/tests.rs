@@ -8,8 +8,8 @@ use tollgate_limit::{
     Mode, Nanos, NodeId,
 };
 
-use super::Plan;
-use crate::placement::Placement;
+use super::{Place, Plan};
+use crate::placement::{MemberIndex, Placement};
 
 /// A limit of 10 per minute.
 pub(crate) fn limit(name: &str) -> Arc<Limit> {
@@ -54,8 +54,22 @@ pub(crate) fn slot_of(placement: &Placement, owner: usize, from: u16) -> u16 {
 }
 
 pub(crate) fn plan_at(applied: &AppliedLimits, placement: &Placement, own: usize) -> Plan {
+    plan_of(applied, Mode::Consume, placement, own)
+}
+
+/// By the placement alone; a peer's number is its place in it.
+pub(crate) fn plan_of(
+    applied: &AppliedLimits,
+    mode: Mode,
+    placement: &Placement,
+    own: usize,
+) -> Plan {
     let own = placement.index_of(&node(own));
-    Plan::new(applied, Mode::Consume, placement, own)
+    Plan::new(applied, mode, |slot| match placement.owner(slot) {
+        None => Place::Nobody,
+        owner if owner == own => Place::Here,
+        Some(owner) => Place::At(owner.index()),
+    })
 }
 
 #[test]
@@ -77,7 +91,7 @@ fn limits_are_grouped_by_owner_in_their_order() {
         .iter()
         .map(|group| {
             (
-                placement.member(group.owner).unwrap().clone(),
+                placement.members()[group.owner].node.clone(),
                 group.limits.to_vec(),
             )
         })
@@ -131,8 +145,8 @@ proptest! {
         prop_assert!(plan.ownerless().iter().all(|limit| owner(limit).is_none()));
         let mut all = [plan.local(), plan.ownerless()].concat();
         for group in plan.remote() {
-            prop_assert!(Some(group.owner) != own);
-            prop_assert!(group.limits.iter().all(|limit| owner(limit) == Some(group.owner)));
+            prop_assert!(Some(group.owner) != own.map(MemberIndex::index));
+            prop_assert!(group.limits.iter().all(|limit| owner(limit).map(MemberIndex::index) == Some(group.owner)));
             prop_assert!(group.limits.is_sorted());
             all.extend_from_slice(&group.limits);
         }

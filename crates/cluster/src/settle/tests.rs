@@ -9,7 +9,7 @@ use tollgate_limit::{
 use super::{Answer, GiveBackTo, Settled, Settlement, Step};
 use crate::plan::{
     Plan,
-    tests::{applied_in, node, placement, plan_at, slot_of},
+    tests::{applied_in, node, placement, plan_at, plan_of, slot_of},
 };
 
 /// The boot of all nodes.
@@ -86,8 +86,7 @@ fn five_asked(mode: Mode) -> (AppliedLimits, Plan) {
         slot(0, 500),
     ];
     let applied = applied_in(&slots);
-    let own = placement.index_of(&node(0));
-    let plan = Plan::new(&applied, mode, &placement, own);
+    let plan = plan_of(&applied, mode, &placement, 0);
     (applied, plan)
 }
 

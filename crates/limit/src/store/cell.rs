@@ -57,7 +57,7 @@ const LENGTH_STEP: usize = 4;
 /// Where the steps lie: a ring of entries that doubles fills its cell.
 const STEP_OFFSET: usize = 2;
 /// Windows below this are not replicated: they are over before a copy is of use.
-pub(super) const MIN_REPLICATED_WINDOW: Nanos = Nanos::from_millis(2000);
+pub const MIN_REPLICATED_WINDOW: Nanos = Nanos::from_millis(2000);
 /// A counter is sent at once when one in so many of its limit was written.
 const URGENT_SHARE: u64 = 32;
 

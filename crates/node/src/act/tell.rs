@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use futures_util::future::join_all;
-use tollgate_cluster::{Amendment, Returned};
+use tollgate_cluster::{Amendment, Hold, Returned};
 use tollgate_limit::{AmendedLimit, Ask, ChargedAt, Nanos, NodeId, Verdict};
 use tollgate_wire::identity::BootId;
 
@@ -12,6 +12,7 @@ use crate::{
     errands::Room,
     link::NotTaken,
     node::{CounterUnreachable, Node},
+    serve::Keeper,
 };
 
 /// When an action was asked for, and when it must be answered.
@@ -69,6 +70,9 @@ impl Node {
             ask,
             boot,
         } = told;
+        if amendment.is_some() {
+            self.known.forget(ask.key);
+        }
         if at == ChargedAt::Local
             && let Some(amendment) = &amendment
         {
@@ -98,36 +102,26 @@ impl Node {
         room: Option<Room>,
     ) -> Result<(Verdict, NodeId), CounterUnreachable> {
         let Telling { ask, change } = *telling;
+        if self.owner.hold(&[ask]) == Hold::Awaiting {
+            self.owner.await_slots(&[ask]).await;
+        }
         let routes = self.routes.load_full();
-        let slot = ask.key.slot();
         let mut sent = None;
         if let Some(change) = change {
-            if routes.is_own(slot) {
-                let Returned {
-                    amendment, boot, ..
-                } = change;
-                if boot.is_none_or(|boot| boot == self.boot) {
-                    let store = &self.owner.store;
-                    store.amend(when.now, &amendment.ask, amendment.change);
-                }
-            } else {
-                let link = routes.owner(slot).and_then(|owner| routes.link(owner));
-                let taken = match link {
-                    None => Err(NotTaken::Now(room)),
-                    Some(link) => link
-                        .amend_until(when.now, change, room)
-                        .map(|sequence| (link, sequence)),
-                };
-                match taken {
-                    Ok(on_its_way) => sent = Some(on_its_way),
-                    // Nothing is to be done: the state is told.
-                    Err(NotTaken::Ever) => {}
-                    Err(NotTaken::Now(room)) => {
-                        if let Some(room) = room {
-                            self.errands.put(room, change);
-                        }
-                        return Err(CounterUnreachable);
+            let taken = match self.owner.keeper(&routes, ask.key.slot()) {
+                Keeper::Here if self.amend_here(when.now, change) => Ok(None),
+                Keeper::Here | Keeper::Nobody => Err(NotTaken(room)),
+                Keeper::Peer(link) => link
+                    .amend_until(when.now, change, room)
+                    .map(|sequence| Some((link, sequence))),
+            };
+            match taken {
+                Ok(on_its_way) => sent = on_its_way,
+                Err(NotTaken(room)) => {
+                    if let Some(room) = room {
+                        self.errands.put(room, change);
                     }
+                    return Err(CounterUnreachable);
                 }
             }
         }

@@ -8,7 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use smallvec::SmallVec;
 use tollgate_cluster::{Amendment, Answer, LastAnswers, Step, Substitute, substitute_for};
 use tollgate_limit::{
-    Ask, DecidedBy, Fallback, KeyHash, Mode, Nanos, Rule, Store, StoreConfig, Verdict,
+    Ask, Change, DecidedBy, Fallback, KeyHash, Mode, Nanos, Rule, Series, SlotSet, Store,
+    StoreConfig, Verdict,
 };
 
 use super::Ongoing;
@@ -31,6 +32,8 @@ impl LocalShares {
         Self {
             counters: Store::new(&StoreConfig {
                 max_bytes: SHARES_BYTES,
+                // Far from those of the node's own store.
+                writer: config.writer.wrapping_add(u64::MAX / 2),
                 ..config
             }),
             last_answers: LastAnswers::new(),
@@ -38,12 +41,11 @@ impl LocalShares {
         }
     }
 
-    /// The owner answered: a share that starts later starts from this.
+    /// The owner answered: a share that starts later starts from this. One that there is stays until it is
+    /// reported.
     pub(crate) fn handle_answer(&self, now: Nanos, key: KeyHash, rule: &Rule, used: u64) {
+        // What the share has counted stays until it is reported: then it starts from this.
         self.last_answers.record(now, key, used, rule.window());
-        if self.in_use.load(Ordering::Relaxed) {
-            self.counters.remove(key);
-        }
     }
 
     /// Forgets a share, and the last answer.
@@ -55,6 +57,31 @@ impl LocalShares {
     /// Changes a counter of a share.
     pub(crate) fn amend(&self, now: Nanos, amendment: &Amendment) {
         self.counters.amend(now, &amendment.ask, amendment.change);
+    }
+
+    /// Takes out what was counted in these slots, a shard at a time, until there are that many series; the slots
+    /// that were not come to are told.
+    pub(crate) fn withdraw(
+        &self,
+        now: Nanos,
+        (slots, most): (&SlotSet, usize),
+        out: &mut Vec<Series>,
+    ) -> SlotSet {
+        let mut left = SlotSet::new();
+        if !self.in_use.load(Ordering::Relaxed) {
+            return left;
+        }
+        let end = out.len().saturating_add(most);
+        for shard in slots.shards() {
+            let mut part = SlotSet::new();
+            part.set_shard(shard, slots.of_shard(shard));
+            if out.len() < end {
+                self.counters.withdraw(now, &part, out);
+            } else {
+                left.extend(&part);
+            }
+        }
+        left
     }
 
     /// Forgets what has expired in the next `shards` shards.
@@ -95,6 +122,16 @@ impl LocalShares {
         self.in_use.store(true, Ordering::Relaxed);
         self.counters.decide_all(now, asks, mode, verdicts);
     }
+
+    /// Counts what is admitted in any case; what the counter itself says.
+    fn count(&self, now: Nanos, ask: &Ask, mode: Mode) -> Verdict {
+        self.in_use.store(true, Ordering::Relaxed);
+        let verdict = self.counters.decide(now, ask, mode);
+        if mode == Mode::Consume && !verdict.is_allowed() {
+            self.counters.amend(now, ask, Change::Charge);
+        }
+        verdict
+    }
 }
 
 impl Node {
@@ -112,44 +149,66 @@ impl Node {
             .filter_map(|limit| check.applied.get(*limit))
             .map(|applied| substitute_for(&applied.rule, applied.limit.fallback(), members))
             .collect();
+        let places = || {
+            let applied = limits.iter().map(|limit| check.applied.get(*limit));
+            applied.flatten().zip(&substitutes)
+        };
         let denies = |substitute: &Substitute| match substitute {
             Substitute::Say(verdict) => !verdict.is_allowed(),
-            Substitute::Decide(_) => false,
+            Substitute::Decide(_) | Substitute::Count(..) => false,
         };
         // A refusal consumes nothing, also where it is the fallback that refuses.
         let mode = match substitutes.iter().any(denies) {
             true => Mode::Peek,
             false => check.plan.mode(),
         };
-        let asks: SmallVec<[Ask; 2]> = limits
-            .iter()
-            .filter_map(|limit| check.applied.get(*limit))
-            .zip(&substitutes)
-            .filter_map(|(applied, substitute)| match substitute {
-                Substitute::Decide(rule) => {
-                    let ask = Ask {
-                        rule: *rule,
-                        ..applied.ask()
-                    };
-                    if applied.limit.fallback() == Fallback::LocalFull {
-                        self.shares.start_from_last_answer(now, &ask);
-                    }
-                    Some(ask)
-                }
-                Substitute::Say(_) => None,
-            })
-            .collect();
-        let mut decided = SmallVec::new();
+        let mut asks = SmallVec::<[Ask; 2]>::new();
+        for (applied, substitute) in places() {
+            let Substitute::Decide(rule) = substitute else {
+                continue;
+            };
+            let ask = Ask {
+                rule: *rule,
+                ..applied.ask()
+            };
+            if applied.limit.fallback() == Fallback::LocalFull {
+                self.shares.start_from_last_answer(now, &ask);
+            }
+            asks.push(ask);
+        }
+        let mut decided = SmallVec::<[Verdict; 2]>::new();
         if !asks.is_empty() {
             self.shares.decide(now, &asks, mode, &mut decided);
         }
+        let refuses =
+            |(ask, verdict): (&Ask, &Verdict)| ask.rule.is_enforced() && !verdict.is_allowed();
+        let mode = match asks.iter().zip(&decided).any(refuses) {
+            true => Mode::Peek,
+            false => mode,
+        };
         let mut decided = decided.into_iter();
-        let verdicts = substitutes
-            .iter()
-            .filter_map(|substitute| match substitute {
-                Substitute::Say(verdict) => Some(*verdict),
-                Substitute::Decide(_) => decided.next(),
-            });
+        let verdicts: SmallVec<[Verdict; 2]> = places()
+            .filter_map(|(applied, substitute)| {
+                let decided = match substitute {
+                    Substitute::Decide(_) => decided.next(),
+                    Substitute::Count(rule, _) => {
+                        let ask = Ask {
+                            rule: *rule,
+                            ..applied.ask()
+                        };
+                        Some(self.shares.count(now, &ask, mode))
+                    }
+                    Substitute::Say(_) => None,
+                };
+                substitute.said(decided)
+            })
+            .collect();
+        if mode == Mode::Consume {
+            self.owner
+                .mover
+                .owe(places().map(|(applied, _)| applied.key.slot()));
+        }
+        let verdicts = verdicts.into_iter();
         let answers = verdicts.map(|verdict| Answer {
             verdict,
             decided_by: DecidedBy::Fallback,

@@ -1,15 +1,20 @@
-//! One group of limits on its way to their owner: asked, asked again, or given up.
+//! One group of limits on its way to whoever decides: asked, asked again, or given up.
 //!
-//! Which step follows which failure is `cluster`'s to say. Invariant: the first ask is written when
-//! the journey starts, before anything is awaited, so that checks of one key keep their order.
+//! Which step follows which failure is `cluster`'s to say. Invariants: the first ask is written when the
+//! journey starts, before anything is awaited, so that checks of one key keep their order; when it ends,
+//! each peer that did not answer in time knows whether what it says late goes back.
 
 use std::{sync::Arc, time::Duration};
 
 use smallvec::SmallVec;
-use tollgate_cluster::{Attempts, Failure, MemberIndex, NewestOwner, NextStep, next_step};
-use tollgate_limit::{Ask, Mode, Nanos, NodeId, Verdict};
-use tollgate_wire::identity::BootId;
+use tollgate_cluster::{Attempts, Failure, Hold, NewestOwner, NextStep, Step, next_step};
+use tollgate_limit::{Ask, DecidedBy, Mode, Nanos, NodeId, Verdict};
+use tollgate_wire::{
+    identity::BootId,
+    peer::{Said, Way},
+};
 
+use super::stand_in::StandIn;
 use crate::{
     clock::Clock as _,
     link::{Asked, Heard, Link},
@@ -26,214 +31,306 @@ pub(super) struct Journey {
     link: Arc<Link>,
     pub(super) asks: Asks,
     mode: Mode,
+    way: Way,
     deadline: Nanos,
     /// The first ask, until it is heard.
     first: Option<Asked>,
+    /// Asks whose reply may still come.
+    unknown: SmallVec<[(Arc<Link>, u64); 1]>,
 }
 
 /// What became of one group of limits.
 pub(super) enum End {
-    /// This boot of a peer decided; heard at this instant.
+    /// Somebody decided; heard at this instant.
     Decided {
         at: Nanos,
-        node: (NodeId, BootId),
+        by: Decider,
         verdicts: Verdicts,
     },
-    /// This node turned out to be the owner.
-    Own(Verdicts),
-    /// Nobody did; what may have been charged all the same is told.
-    Unanswered(Option<Unknown>),
+    /// Nobody did.
+    Unanswered,
 }
 
-/// A question whose reply may still come.
-pub(super) struct Unknown {
-    link: Arc<Link>,
-    number: u64,
+/// Who decided, and how.
+#[derive(Clone, Debug)]
+pub(super) struct Decider {
+    pub(super) node: NodeId,
+    pub(super) boot: BootId,
+    pub(super) by: DecidedBy,
+    pub(super) degraded: bool,
+    /// Where its charges are.
+    pub(super) step: Step,
 }
 
-impl Unknown {
-    /// The check was refused in the end: a late charge goes back.
-    pub(super) fn refuse(&self, asks: Asks) {
-        self.link.handle_refused(self.number, asks);
-    }
-}
-
-/// Where the newest owner is.
+/// Where to ask next.
 enum Place {
     Here,
-    At(MemberIndex),
+    At(Arc<Link>),
 }
 
 impl Journey {
-    /// Asks the owner; `None` if the ask cannot be sent.
+    /// Asks a peer; `None` if the ask cannot be sent.
     pub(super) fn start(
         node: &Arc<Node>,
-        routes: &Routes,
-        owner: MemberIndex,
-        (started, mode, asks): (Nanos, Mode, Asks),
+        (link, way): (&Arc<Link>, Way),
+        checked: super::Asked,
+        asks: Asks,
     ) -> Option<Self> {
-        let link = Arc::clone(routes.link(owner)?);
-        let deadline = started.saturating_add(node.config.timeouts.check_deadline.into());
-        let until = ask_until(node, started, deadline);
-        let first = Some(link.ask(started, until, (mode, &asks), None)?);
-        let node = Arc::clone(node);
+        let super::Asked {
+            now,
+            deadline,
+            mode,
+            ..
+        } = checked;
+        let until = ask_until(node, way, now, deadline);
+        let first = Some(link.ask((now, until), (mode, &asks), None, way)?);
         Some(Self {
-            node,
-            link,
+            node: Arc::clone(node),
+            link: Arc::clone(link),
             asks,
             mode,
+            way,
             deadline,
             first,
+            unknown: SmallVec::new(),
         })
     }
 
     /// Waits until someone has decided or there is nothing left to try.
     pub(super) async fn end(&mut self) -> End {
         let Some(asked) = self.first.take() else {
-            return End::Unanswered(None);
+            return End::Unanswered;
         };
         let number = asked.number;
         match self.hear(asked).await {
-            Ok(heard) => self.decided(heard),
-            Err(None) => End::Unanswered(None),
+            Ok((at, by, verdicts)) => End::Decided { at, by, verdicts },
             // Boxed: seldom needed, and larger than all the rest.
-            Err(Some(failure)) => Box::pin(self.go_on(failure, Some(number))).await,
+            Err(failure) => {
+                let end = Box::pin(self.go_on(failure, number)).await;
+                self.settle_unknown(&end);
+                end
+            }
         }
     }
 
-    fn decided(&self, (at, boot, verdicts): (Nanos, BootId, Verdicts)) -> End {
-        End::Decided {
-            at,
-            node: (self.link.peer().clone(), boot),
-            verdicts,
-        }
-    }
-
-    /// The verdicts, or why there are none; `None` if the peer is no member any more.
-    async fn hear(&self, asked: Asked) -> Result<(Nanos, BootId, Verdicts), Option<Failure>> {
+    /// The verdicts, or why there are none.
+    async fn hear(&self, asked: Asked) -> Result<(Nanos, Decider, Verdicts), Failure> {
         match asked.heard.await {
-            Ok(Heard::Verdicts(at, verdicts)) if verdicts.len() == self.asks.len() => {
-                Ok((at, asked.boot, verdicts))
+            Ok(Heard::Verdicts(at, said, verdicts)) if verdicts.len() == self.asks.len() => {
+                Ok((at, self.decider(asked.boot, said), verdicts))
             }
             // An answer to another question: the peer is broken.
-            Ok(Heard::Verdicts(..) | Heard::Counter(_)) => Err(Some(Failure::Timeout)),
-            Ok(Heard::Failed(failure)) => Err(Some(failure)),
-            Err(_link_is_gone) => Err(None),
+            Ok(Heard::Verdicts(..) | Heard::Counter(_)) => Err(Failure::Timeout),
+            Ok(Heard::Failed(failure)) => Err(failure),
+            // The peer is no member any more: it is not asked again.
+            Err(_link_is_gone) => Err(Failure::BreakerOpen),
+        }
+    }
+
+    fn decider(&self, boot: BootId, said: Option<Said>) -> Decider {
+        let named = said.and_then(|said| Some((NodeId::new(&said.node)?, said)));
+        match named {
+            None => Decider {
+                node: self.link.peer().clone(),
+                boot,
+                by: DecidedBy::Owner,
+                degraded: false,
+                step: Step::Peer,
+            },
+            Some((node, said)) => Decider {
+                node,
+                boot: said.boot,
+                by: said.by,
+                degraded: said.degraded,
+                step: Step::Peer,
+            },
         }
     }
 
     /// Takes the steps after a failure. `number` is that of the ask that failed.
-    async fn go_on(&mut self, mut failure: Failure, mut number: Option<u64>) -> End {
-        let mut attempts = Attempts::default();
+    async fn go_on(&mut self, mut failure: Failure, mut number: u64) -> End {
+        let mut attempts = Attempts {
+            standby: matches!(self.way, Way::Standby { .. }),
+            ..Attempts::default()
+        };
         loop {
+            if matches!(failure, Failure::Timeout | Failure::ConnectionLost) {
+                self.note_unknown(number);
+            }
             let left = self.deadline.saturating_sub(self.node.clock.now());
+            let wait = left.min(self.node.config.timeouts.forward.into());
             let routes = self.node.routes.load_full();
             let (newest, place) = self.newest_owner(&routes);
-            let place = match next_step(failure, attempts, left, newest) {
+            // The same check at the same owner keeps its number: it is counted once.
+            let mut again = None;
+            match next_step(failure, attempts, left, newest) {
                 NextStep::AskAgain => {
                     attempts.repeated = true;
-                    if within(left, self.link.usable()).await.is_none() {
-                        return End::Unanswered(None);
+                    if within(wait, self.link.usable()).await.is_none() {
+                        failure = Failure::BreakerOpen;
+                        continue;
                     }
-                    None
+                    again = Some(number);
                 }
                 NextStep::AskNewOwner => {
                     attempts.redirected = true;
-                    place
+                    match place {
+                        Some(Place::Here) => match self.decide_here() {
+                            Some(end) => return end,
+                            None => {
+                                self.node.owner.await_moved().await;
+                                continue;
+                            }
+                        },
+                        Some(Place::At(link)) => self.link = link,
+                        None => continue,
+                    }
                 }
                 NextStep::PullMembers => {
                     attempts.pulled = true;
                     let changed = self.node.routes_changed.notified();
                     self.node.control.pull(self.link.peer());
-                    if within(left, changed).await.is_none() {
-                        return End::Unanswered(None);
-                    }
-                    attempts.redirected = true;
-                    let routes = self.node.routes.load_full();
-                    match self.newest_owner(&routes).1 {
-                        Some(place) => Some(place),
-                        None => return End::Unanswered(None),
+                    // Also if it changes nothing: then nobody knows of another owner.
+                    within(wait, changed).await.unwrap_or_default();
+                    continue;
+                }
+                NextStep::AskStandby => {
+                    attempts.standby = true;
+                    match self.node.stand_in(&routes, &self.asks, self.link.peer()) {
+                        StandIn::Here => {
+                            // If who was asked does not decide, somebody else does.
+                            let is_behind = failure == Failure::NotOwner;
+                            return self.decide_on_copy(&routes, is_behind);
+                        }
+                        StandIn::Peer(link) => {
+                            let asked = self.unknown.last();
+                            let (link_number, number) =
+                                asked.map_or((0, 0), |(link, number)| (link.number(), *number));
+                            self.link = link;
+                            self.way = Way::Standby {
+                                link: link_number,
+                                number,
+                            };
+                        }
+                        StandIn::Nobody => return End::Unanswered,
                     }
                 }
-                NextStep::FallBack => return self.unanswered(failure, number),
-            };
-            match place {
-                // The same check at the same owner keeps its number: it is counted once.
-                None => {}
-                Some(Place::Here) => return self.decide_here(),
-                Some(Place::At(owner)) => {
-                    let routes = self.node.routes.load();
-                    let Some(link) = routes.link(owner) else {
-                        return End::Unanswered(None);
-                    };
-                    self.link = Arc::clone(link);
-                    number = None;
-                }
+                NextStep::FallBack => return End::Unanswered,
             }
             let now = self.node.clock.now();
-            let until = ask_until(&self.node, now, self.deadline);
-            let asked = self.link.ask(now, until, (self.mode, &self.asks), number);
-            failure = match asked {
+            let until = ask_until(&self.node, self.way, now, self.deadline);
+            let asks = (self.mode, self.asks.as_slice());
+            failure = match self.link.ask((now, until), asks, again, self.way) {
                 None => Failure::BreakerOpen,
                 Some(asked) => {
-                    number = Some(asked.number);
+                    number = asked.number;
                     match self.hear(asked).await {
-                        Ok(heard) => return self.decided(heard),
-                        Err(None) => return End::Unanswered(None),
-                        Err(Some(failure)) => failure,
+                        Ok((at, by, verdicts)) => return End::Decided { at, by, verdicts },
+                        Err(failure) => failure,
                     }
                 }
             };
         }
     }
 
-    /// After a timeout the reply may still come.
-    fn unanswered(&self, failure: Failure, number: Option<u64>) -> End {
-        let number = number.filter(|_| failure == Failure::Timeout);
-        End::Unanswered(number.map(|number| Unknown {
-            link: Arc::clone(&self.link),
-            number,
-        }))
+    fn note_unknown(&mut self, number: u64) {
+        let known = &mut self.unknown;
+        let is_it =
+            |(link, known): &(Arc<Link>, u64)| *known == number && Arc::ptr_eq(link, &self.link);
+        if !known.iter().any(is_it) {
+            known.push((Arc::clone(&self.link), number));
+        }
     }
 
-    /// Who owns all of the keys by these routes, against the peer that was asked last.
+    /// What comes late goes back, unless it tells of the charge that the check was answered by.
+    fn settle_unknown(&mut self, end: &End) {
+        if self.mode == Mode::Peek {
+            return;
+        }
+        for (link, number) in self.unknown.drain(..) {
+            let is_used = match end {
+                End::Decided { by, .. } => by.by == DecidedBy::Owner && by.node == *link.peer(),
+                End::Unanswered => false,
+            };
+            if is_used {
+                link.handle_used(number);
+            } else {
+                link.handle_unused(number, self.asks.clone());
+            }
+        }
+    }
+
+    /// Who decides all of the keys by these routes, against the peer that was asked last.
     fn newest_owner(&self, routes: &Routes) -> (NewestOwner, Option<Place>) {
-        let mut owners = self.asks.iter().map(|ask| routes.owner(ask.key.slot()));
-        let Some(Some(first)) = owners.next() else {
-            return (NewestOwner::None, None);
+        let link = match self.node.owner.hold(&self.asks) {
+            Hold::Yes | Hold::Overdue => return (NewestOwner::Other, Some(Place::Here)),
+            Hold::Given(to) => {
+                let slot = self.asks.first().map(|ask| ask.key.slot());
+                slot.and_then(|slot| routes.link_given(slot, &to))
+            }
+            Hold::Awaiting | Hold::No => {
+                let mut owners = self.asks.iter().map(|ask| routes.owner(ask.key.slot()));
+                let first = owners.next().flatten();
+                match first {
+                    Some(first) if owners.all(|owner| owner == Some(first)) => routes.link(first),
+                    Some(_) | None => None,
+                }
+            }
         };
-        if owners.any(|owner| owner != Some(first)) {
-            return (NewestOwner::None, None);
+        match link {
+            None => (NewestOwner::None, None),
+            Some(link) if link.peer() == self.link.peer() => (NewestOwner::Same, None),
+            Some(link) => (NewestOwner::Other, Some(Place::At(Arc::clone(link)))),
         }
-        if routes.view.own == Some(first) {
-            return (NewestOwner::Other, Some(Place::Here));
-        }
-        let is_same = routes.view.placement.member(first) == Some(self.link.peer());
-        let newest = if is_same {
-            NewestOwner::Same
-        } else {
-            NewestOwner::Other
-        };
-        (newest, Some(Place::At(first)))
     }
 
-    fn decide_here(&self) -> End {
+    /// This node turned out to decide; `None` if a slot was closed this instant.
+    fn decide_here(&self) -> Option<End> {
         let now = self.node.clock.now();
-        let routes = self.node.routes.load();
-        let is_own = self.asks.iter().all(|ask| routes.is_own(ask.key.slot()));
-        if !is_own || self.node.owner.pause.is_late(now) {
-            return End::Unanswered(None);
+        if self.node.owner.pause.is_late(now) {
+            return Some(End::Unanswered);
         }
+        let degraded = self.node.owner.hold(&self.asks) == Hold::Overdue;
         let mut verdicts = Verdicts::new();
         let store = &self.node.owner.store;
-        store.decide_all(now, &self.asks, self.mode, &mut verdicts);
-        End::Own(verdicts)
+        let decided = store.try_decide_all(now, &self.asks, self.mode, &mut verdicts);
+        decided.then(|| self.decided_here(now, DecidedBy::Owner, degraded, verdicts))
+    }
+
+    /// This node stands in for the owner.
+    fn decide_on_copy(&self, routes: &Routes, is_behind: bool) -> End {
+        let now = self.node.clock.now();
+        if self.node.owner.pause.is_late(now) {
+            return End::Unanswered;
+        }
+        let mut verdicts = Verdicts::new();
+        let degraded = is_behind || !self.node.owner.has_copy(routes, &self.asks);
+        self.node
+            .owner
+            .decide_on_copy(now, &self.asks, self.mode, &mut verdicts);
+        self.decided_here(now, DecidedBy::Standby, degraded, verdicts)
+    }
+
+    fn decided_here(&self, at: Nanos, by: DecidedBy, degraded: bool, verdicts: Verdicts) -> End {
+        End::Decided {
+            at,
+            by: Decider {
+                degraded,
+                by,
+                ..self.node.as_decider()
+            },
+            verdicts,
+        }
     }
 }
 
-fn ask_until(node: &Node, now: Nanos, deadline: Nanos) -> Nanos {
-    let timeout = now.saturating_add(node.config.timeouts.forward.into());
-    timeout.min(deadline)
+fn ask_until(node: &Node, way: Way, now: Nanos, deadline: Nanos) -> Nanos {
+    let timeouts = &node.config.timeouts;
+    let timeout = match way {
+        Way::Owner | Way::Relayed { .. } => timeouts.forward,
+        Way::Standby { .. } => timeouts.standby,
+    };
+    now.saturating_add(timeout.into()).min(deadline)
 }
 
 async fn within<T>(left: Nanos, future: impl Future<Output = T>) -> Option<T> {

@@ -23,7 +23,7 @@ use self::life::Life;
 use super::{
     ControlStart, LastHeard,
     codec::GossipCodec,
-    events::{Command, Event},
+    events::{Command, Event, Warm},
     identity::Gossiped,
     joiner::{Joiner, JoinerStart},
     once_a_minute::OnceAMinute,
@@ -71,6 +71,8 @@ pub(super) struct Driver {
     /// Nodes with other cluster settings that the log names already.
     told_settings: BTreeSet<NodeId>,
     told_twin: OnceAMinute,
+    /// By what view the data plane was warm last.
+    warm: Option<Warm>,
     life: Life,
 }
 
@@ -130,6 +132,7 @@ impl Driver {
             copying: BTreeSet::new(),
             told_settings: BTreeSet::new(),
             told_twin: OnceAMinute::default(),
+            warm: None,
             life: Life::Member,
         };
         (driver, published)
@@ -213,6 +216,7 @@ impl Driver {
         match command {
             Command::Pull(node) => self.pull(&node),
             Command::Renew => self.renew(now, "asked to"),
+            Command::Warm(warm) => self.warm = Some(warm),
             Command::Leave(done) => self.leave(now, done),
             Command::Depart(done) => self.depart(now, done),
             #[cfg(test)]

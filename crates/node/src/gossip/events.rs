@@ -17,6 +17,8 @@ pub(super) enum Command {
     Pull(NodeId),
     /// Come back under a new identity.
     Renew,
+    /// The counts of the slots to come are here.
+    Warm(Warm),
     /// Go to the phase leaving.
     Leave(oneshot::Sender<()>),
     /// Say goodbye and end.
@@ -24,6 +26,15 @@ pub(super) enum Command {
     /// Stand still, as a stopped process does.
     #[cfg(test)]
     Stall(std::time::Duration),
+}
+
+/// By what view the counts of the slots to come are here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Warm {
+    /// The generation of this node.
+    pub(super) generation: u64,
+    /// Fingerprint of the placement.
+    pub(super) placement: u64,
 }
 
 /// The number of a gossip connection in its pool; never used twice.

@@ -109,6 +109,11 @@ impl Joiner {
         }
     }
 
+    /// The counts of the slots to come are here.
+    pub(super) fn handle_warm(&mut self) {
+        self.joining.handle_warm();
+    }
+
     /// Somebody at this address did not take this node in.
     pub(super) fn handle_failure(&mut self, now: Nanos, address: SocketAddr, error: CopyError) {
         if error.may_heal() {
@@ -147,6 +152,11 @@ impl Joiner {
             Some(JoinNews::Alone) if !self.seeds.is_empty() => {
                 let seeds = self.seeds_named();
                 self.notes.tell_alone(now, &seeds);
+            }
+            Some(JoinNews::Cold) => {
+                tracing::warn!(
+                    "the counts of this node's slots have not come in time: it goes on without"
+                );
             }
             Some(JoinNews::Alone) | None => {}
         }

@@ -21,6 +21,8 @@ use crate::{
     clock::Clock as _,
     errands::Room,
     frames::{Filled, FrameReader},
+    replica,
+    serve::Owner,
     transport::{Transport, close::CloseCode},
 };
 
@@ -32,6 +34,7 @@ const LONGEST_BACKOFF: Duration = Duration::from_secs(1);
 /// What a link needs to make connections.
 #[derive(Clone, Debug)]
 pub(crate) struct Dialler {
+    pub(crate) owner: Arc<Owner>,
     pub(crate) transport: Arc<Transport>,
     pub(crate) hello: Hello,
     pub(crate) seed: u64,
@@ -66,6 +69,13 @@ async fn keep(link: &Arc<Link>, dialler: Dialler, mut identity: watch::Receiver<
         };
         if let Some((connection, streams)) = connected {
             backoff = FIRST_BACKOFF;
+            let follower = replica::follow(
+                Arc::clone(&dialler.owner),
+                connection.clone(),
+                dialler.hello.clone(),
+                identity.clone(),
+            );
+            let streams = (streams, follower);
             let end = converse(link, &connection, streams, &mut identity, &peer).await;
             link.handle_lost(end);
             CloseCode::Replaced.close(&connection);
@@ -119,7 +129,7 @@ async fn open_streams(connection: &Connection, hello: &Hello) -> Option<Streams>
 async fn converse(
     link: &Arc<Link>,
     connection: &Connection,
-    streams: Streams,
+    (streams, follower): (Streams, impl Future<Output = ()> + Send + 'static),
     identity: &mut watch::Receiver<Identity>,
     peer: &Identity,
 ) -> End {
@@ -130,6 +140,7 @@ async fn converse(
         tasks.spawn(write(Arc::clone(link), lane, send));
         tasks.spawn(read(Arc::clone(link), receive));
     }
+    tasks.spawn(follower);
     loop {
         tokio::select! {
             biased;
@@ -233,6 +244,7 @@ impl Link {
         } else {
             self.refresh(&state);
         }
+        self.tell_switches();
         info!(peer = %self.peer, "peer connected");
     }
 

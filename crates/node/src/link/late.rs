@@ -1,7 +1,8 @@
 //! Replies that come after their check was answered without them.
 //!
-//! A check that was refused in the end must not leave a charge behind (P4): what its owner says late
-//! that it charged is given back. Knows nothing of how. Bounded in number and in time; what is
+//! What was admitted without the owner is reported to it, and what was refused must not leave a charge
+//! behind (P4): so what its owner says late that it charged is given back, unless the check was answered by
+//! that very charge, heard another way. Knows nothing of how. Bounded in number and in time; what is
 //! forgotten errs towards refusing.
 
 use std::{
@@ -11,6 +12,7 @@ use std::{
 
 use smallvec::SmallVec;
 use tollgate_limit::{Ask, Nanos, Verdict};
+use tollgate_wire::peer::Said;
 
 /// The most checks whose late reply is remembered or awaited.
 const MAX_LATE: usize = 4096;
@@ -29,16 +31,23 @@ enum Record {
     /// Neither the reply nor the end of the check is known.
     Open,
     /// The reply is known.
-    Came(SmallVec<[Verdict; 1]>),
-    /// The check was refused: what comes is to be given back.
+    Came(Late),
+    /// The check was answered without it: what comes is to be given back.
     Unwanted(SmallVec<[Ask; 2]>),
+}
+
+/// A reply that came late: who decided, if it was not the peer as owner, and what was said.
+#[derive(Debug)]
+pub(super) struct Late {
+    pub(super) said: Option<Said>,
+    pub(super) verdicts: SmallVec<[Verdict; 1]>,
 }
 
 /// Charges that nobody wants any more.
 #[derive(Debug)]
 pub(super) struct Unwanted {
     pub(super) asks: SmallVec<[Ask; 2]>,
-    pub(super) verdicts: SmallVec<[Verdict; 1]>,
+    pub(super) late: Late,
 }
 
 impl LateReplies {
@@ -56,24 +65,25 @@ impl LateReplies {
     }
 
     /// Its reply came after all.
-    pub(super) fn handle_reply(
-        &mut self,
-        number: u64,
-        verdicts: SmallVec<[Verdict; 1]>,
-    ) -> Option<Unwanted> {
+    pub(super) fn handle_reply(&mut self, number: u64, late: Late) -> Option<Unwanted> {
         let record = self.records.get_mut(&number)?;
-        match std::mem::replace(record, Record::Came(verdicts)) {
+        match std::mem::replace(record, Record::Came(late)) {
             Record::Open => None,
             Record::Came(_) => None,
             Record::Unwanted(asks) => match self.records.remove(&number) {
-                Some(Record::Came(verdicts)) => Some(Unwanted { asks, verdicts }),
+                Some(Record::Came(late)) => Some(Unwanted { asks, late }),
                 Some(Record::Open | Record::Unwanted(_)) | None => None,
             },
         }
     }
 
-    /// The check ended as refused.
-    pub(super) fn handle_refused(
+    /// The check was answered by the charge that the reply tells of.
+    pub(super) fn handle_used(&mut self, number: u64) {
+        self.records.remove(&number);
+    }
+
+    /// The check was answered without the reply.
+    pub(super) fn handle_unused(
         &mut self,
         number: u64,
         asks: SmallVec<[Ask; 2]>,
@@ -81,8 +91,8 @@ impl LateReplies {
         let record = self.records.get_mut(&number)?;
         match std::mem::replace(record, Record::Unwanted(asks)) {
             Record::Open | Record::Unwanted(_) => None,
-            Record::Came(verdicts) => match self.records.remove(&number) {
-                Some(Record::Unwanted(asks)) => Some(Unwanted { asks, verdicts }),
+            Record::Came(late) => match self.records.remove(&number) {
+                Some(Record::Unwanted(asks)) => Some(Unwanted { asks, late }),
                 Some(Record::Open | Record::Came(_)) | None => None,
             },
         }
@@ -94,28 +104,44 @@ mod tests {
     use smallvec::smallvec;
     use tollgate_limit::Nanos;
 
-    use super::{LateReplies, MAX_LATE, PATIENCE};
+    use super::{Late, LateReplies, MAX_LATE, PATIENCE};
+
+    fn came() -> Late {
+        Late {
+            said: None,
+            verdicts: smallvec![],
+        }
+    }
 
     #[test]
     fn reply_and_end_meet_in_either_order() {
         let mut late = LateReplies::default();
         late.handle_timeout(Nanos::ZERO, 1);
         late.handle_timeout(Nanos::ZERO, 2);
-        assert!(late.handle_reply(1, smallvec![]).is_none());
-        assert!(late.handle_refused(1, smallvec![]).is_some());
-        assert!(late.handle_refused(2, smallvec![]).is_none());
-        assert!(late.handle_reply(2, smallvec![]).is_some());
-        assert!(
-            late.handle_reply(2, smallvec![]).is_none(),
-            "given back once"
-        );
+        assert!(late.handle_reply(1, came()).is_none());
+        assert!(late.handle_unused(1, smallvec![]).is_some());
+        assert!(late.handle_unused(2, smallvec![]).is_none());
+        assert!(late.handle_reply(2, came()).is_some());
+        assert!(late.handle_reply(2, came()).is_none(), "given back once");
+    }
+
+    #[test]
+    fn a_charge_that_was_used_is_not_given_back() {
+        let mut late = LateReplies::default();
+        late.handle_timeout(Nanos::ZERO, 1);
+        late.handle_used(1);
+        assert!(late.handle_reply(1, came()).is_none());
+        late.handle_timeout(Nanos::ZERO, 2);
+        assert!(late.handle_reply(2, came()).is_none());
+        late.handle_used(2);
+        assert!(late.handle_unused(2, smallvec![]).is_none());
     }
 
     #[test]
     fn what_nobody_waits_for_is_nothing() {
         let mut late = LateReplies::default();
-        assert!(late.handle_reply(1, smallvec![]).is_none());
-        assert!(late.handle_refused(1, smallvec![]).is_none());
+        assert!(late.handle_reply(1, came()).is_none());
+        assert!(late.handle_unused(1, smallvec![]).is_none());
     }
 
     #[test]

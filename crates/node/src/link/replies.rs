@@ -10,7 +10,10 @@ use tollgate_wire::{
 };
 use tracing::{debug, warn};
 
-use super::{AMEND, Fingerprints, Heard, Link, NotTaken, PING, late::Unwanted};
+use super::{
+    AMEND, Fingerprints, Heard, Link, NotTaken, PING,
+    late::{Late, Unwanted},
+};
 use crate::{clock::Clock as _, errands::Room};
 
 impl Link {
@@ -21,7 +24,9 @@ impl Link {
         (id, mut body): (u64, &[u8]),
     ) -> Result<(), CodecError> {
         let heard = match read_reply(&mut body)? {
-            Reply::Verdicts(head) => Heard::Verdicts(now, read_verdicts(head, &mut body)?),
+            Reply::Verdicts(Verdicts { count, said }) => {
+                Heard::Verdicts(now, said, read_verdicts(count, &mut body)?)
+            }
             Reply::Counter(counter) => Heard::Counter(counter),
             Reply::NotOwner { .. } if is_amendment(id) => {
                 let returned = self.state.lock().amendments.take_back(id & !AMEND);
@@ -70,34 +75,45 @@ impl Link {
                 drop(pending.payload.tell.send(heard));
             }
             None => {
-                let Heard::Verdicts(_, verdicts) = heard else {
+                let Heard::Verdicts(_, said, verdicts) = heard else {
                     return;
                 };
-                let unwanted = state.late.handle_reply(number, verdicts);
+                let unwanted = state.late.handle_reply(number, Late { said, verdicts });
                 drop(state);
                 self.undo(now, unwanted);
             }
         }
     }
 
-    /// A check that timed out here ended as refused: what its owner charges late goes back.
-    pub(crate) fn handle_refused(&self, number: u64, asks: SmallVec<[Ask; 2]>) {
-        let unwanted = self.state.lock().late.handle_refused(number, asks);
+    /// A check that timed out here was answered without the peer: what it charges late goes back.
+    pub(crate) fn handle_unused(&self, number: u64, asks: SmallVec<[Ask; 2]>) {
+        let unwanted = self.state.lock().late.handle_unused(number, asks);
         self.undo(self.clock.now(), unwanted);
     }
 
+    /// A check that timed out here was answered by what the peer charged, heard another way.
+    pub(crate) fn handle_used(&self, number: u64) {
+        self.state.lock().late.handle_used(number);
+    }
+
     fn undo(&self, now: Nanos, unwanted: Option<Unwanted>) {
-        let Some(Unwanted { asks, verdicts }) = unwanted else {
+        let Some(Unwanted { asks, late }) = unwanted else {
             return;
         };
-        let charges = charges_of(&asks, &verdicts);
-        for amendment in charges {
-            self.give_back(now, amendment, None);
+        let boot = match late.said {
+            None => None,
+            // What an owner charged that was asked for this node is that one's affair: this node asked it too,
+            // or nobody knows of the charge, which errs towards refusing.
+            Some(said) if said.node != self.peer.as_str() => return,
+            Some(said) => Some(said.boot),
+        };
+        for amendment in charges_of(&asks, &late.verdicts) {
+            self.give_back(now, amendment, boot);
         }
     }
 
-    /// Gives a charge back to the boot of the peer that charged, if it is told, sent again until it is
-    /// acknowledged or its window has passed. If too much is outstanding the charge stays: the error is to
+    /// Gives a charge back to the boot of the peer that charged, if it is told; to another it is a refund. Sent
+    /// again until it is acknowledged or its window has passed. If too much is outstanding the charge stays: the error is to
     /// refuse.
     pub(crate) fn give_back(&self, now: Nanos, amendment: Amendment, boot: Option<BootId>) {
         let change = Returned {
@@ -106,9 +122,8 @@ impl Link {
             boot: boot.filter(|_| !amendment.outlives_owner()),
         };
         match self.amend_until(now, change, None) {
-            // Who charged it is gone, and the charge too.
-            Ok(_) | Err(NotTaken::Ever) => {}
-            Err(NotTaken::Now(_no_room)) => {
+            Ok(_) => {}
+            Err(NotTaken(_no_room)) => {
                 warn!(peer = %self.peer, "a charge stays: too much is outstanding");
             }
         }
@@ -125,21 +140,16 @@ impl Link {
         change: Returned,
         room: Option<Room>,
     ) -> Result<u64, NotTaken> {
-        let Returned {
-            amendment,
-            expires,
-            boot,
-        } = change;
         let mut state = self.state.lock();
-        if boot.is_some_and(|boot| boot != state.amendments.owner()) {
-            return Err(NotTaken::Ever);
-        }
+        let Returned {
+            amendment, expires, ..
+        } = change.for_owner(state.amendments.owner());
         if state.is_retired || expires <= now {
-            return Err(NotTaken::Now(room));
+            return Err(NotTaken(room));
         }
         let pushed = state.amendments.push_until(expires, amendment, room);
         drop(state);
-        let sequence = pushed.map_err(|QueueFull(room)| NotTaken::Now(room))?;
+        let sequence = pushed.map_err(|QueueFull(room)| NotTaken(room))?;
         self.send_amendment(sequence, &amendment);
         Ok(sequence)
     }
@@ -201,9 +211,9 @@ fn charges_of(asks: &[Ask], verdicts: &[Verdict]) -> SmallVec<[Amendment; 2]> {
         .collect()
 }
 
-fn read_verdicts(head: Verdicts, body: &mut &[u8]) -> Result<SmallVec<[Verdict; 1]>, CodecError> {
+fn read_verdicts(count: u8, body: &mut &[u8]) -> Result<SmallVec<[Verdict; 1]>, CodecError> {
     let mut verdicts = SmallVec::new();
-    for _ in 0..head.count {
+    for _ in 0..count {
         verdicts.push(read_verdict(body)?);
     }
     if body.is_empty() {

@@ -7,7 +7,7 @@ use tollgate_limit::Nanos;
 use tollgate_wire::peer::{Request, put_request};
 use tracing::{debug, info, warn};
 
-use super::{Heard, Link, PING, State};
+use super::{Heard, Link, PING, SWITCHES, State};
 use crate::clock::Clock as _;
 
 /// How often a link looks for signs of life, pings a silent peer and sends give-backs again.
@@ -106,6 +106,17 @@ impl Link {
         if datagrams != state.datagrams {
             state.datagrams = datagrams;
             self.last_heard.store(now.as_nanos(), Ordering::Relaxed);
+        }
+    }
+
+    /// Tells the peer how the switches stand. If the stream takes nothing it is told with the next status.
+    pub(crate) fn tell_switches(&self) {
+        let request = Request::Switches(self.switches.registers());
+        let [lane, ..] = &self.lanes;
+        let put = lane
+            .put(|writer| writer.frame(SWITCHES, Nanos::MAX, |body| put_request(body, &request)));
+        if put.is_err() {
+            debug!(peer = %self.peer, "switches wait: the stream takes nothing");
         }
     }
 

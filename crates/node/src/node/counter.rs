@@ -6,7 +6,7 @@ use thiserror::Error;
 use tollgate_limit::{Ask, Cost, KeyHash, Nanos, NodeId, Outcome, Reason, Rule, Verdict};
 
 use super::Node;
-use crate::{link::Heard, routes::Routes};
+use crate::{link::Heard, routes::Routes, serve::Keeper};
 
 /// The state of one counter.
 #[derive(Clone, Debug, PartialEq)]
@@ -52,28 +52,28 @@ impl Node {
     ) -> Result<CounterReading, CounterUnreachable> {
         let now = self.now();
         let placement = &routes.view.placement;
-        let owner = placement.owner(key.slot()).ok_or(CounterUnreachable)?;
         let standby = placement.standby(key.slot());
-        let counter = if routes.is_own(key.slot()) {
-            self.owner.store.read(now, key, &rule)
-        } else {
-            let link = routes.link(owner).ok_or(CounterUnreachable)?;
-            let ask = Ask {
-                key,
-                rule,
-                cost: Cost::ONE,
-            };
-            let asked = link.read(now, deadline, &ask).ok_or(CounterUnreachable)?;
-            match asked.heard.await {
-                Ok(Heard::Counter(counter)) => counter,
-                Ok(Heard::Verdicts(..) | Heard::Failed(_)) | Err(_) => {
-                    return Err(CounterUnreachable);
+        let ask = Ask {
+            key,
+            rule,
+            cost: Cost::ONE,
+        };
+        let (owner, counter) = match self.owner.keeper(routes, key.slot()) {
+            Keeper::Here => (&self.config.node, self.owner.store.read(now, key, &rule)),
+            Keeper::Nobody => return Err(CounterUnreachable),
+            Keeper::Peer(link) => {
+                let asked = link.read(now, deadline, &ask).ok_or(CounterUnreachable)?;
+                match asked.heard.await {
+                    Ok(Heard::Counter(counter)) => (link.peer(), counter),
+                    Ok(Heard::Verdicts(..) | Heard::Failed(_)) | Err(_) => {
+                        return Err(CounterUnreachable);
+                    }
                 }
             }
         };
         Ok(CounterReading {
             verdict: counter.unwrap_or_else(|| untouched(&rule)),
-            owner: placement.member(owner).cloned().ok_or(CounterUnreachable)?,
+            owner: owner.clone(),
             standby: standby
                 .and_then(|standby| placement.member(standby))
                 .cloned(),

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use tollgate_limit::{NodeId, StoreStats};
+use tollgate_limit::{Nanos, NodeId, StoreStats};
 use tollgate_wire::identity::Identity;
 
 use super::Node;
@@ -23,6 +23,10 @@ pub struct NodeReport {
     pub store: StoreStats,
     /// Counters of local shares: keys that were decided without their owner.
     pub local_shares: u64,
+    /// Counts on their way between nodes.
+    pub replicas: ReplicaReport,
+    /// Keys whose denial it knows.
+    pub known_denials: usize,
     /// Checks of peers that it decided.
     pub decided_for_peers: u64,
     /// Checks of peers that were answered from what was decided before.
@@ -35,6 +39,8 @@ pub struct NodeReport {
     pub pauses: u64,
     /// Charges that peers gave back.
     pub given_back: u64,
+    /// Verdicts that admitted although counts may have been missing.
+    pub degraded_admissions: u64,
 }
 
 /// A member as this node sees it.
@@ -67,6 +73,42 @@ pub struct PeerReport {
     pub openings: u64,
     /// Connections made to it.
     pub connects: u64,
+    /// What it is still to be told; `None` if it follows nothing of this node.
+    pub follower: Option<FollowerReport>,
+}
+
+/// Counts on their way between this node and others.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ReplicaReport {
+    /// Slots that are to be its own and whose counts have not all come.
+    pub incoming_slots: usize,
+    /// Slots that it decides in and that another is to own.
+    pub outgoing_slots: usize,
+    /// While it joins: whether the counts of all slots to come are here.
+    pub is_warm: bool,
+    /// Series sent.
+    pub sent: u64,
+    /// Slots on which the last word was sent to their next owner.
+    pub handed_over_slots: u64,
+    /// Series taken in that were new here.
+    pub taken_in: u64,
+    /// Of these, those that others reported as counted without holding the slot.
+    pub reconciled: u64,
+    /// Series that came and could not be kept.
+    pub lost: u64,
+    /// Slots in which it counted what their owner has not confirmed.
+    pub owed_slots: usize,
+}
+
+/// What one follower is still to be told.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FollowerReport {
+    /// For how long the oldest change has waited.
+    pub lag: Nanos,
+    /// Series that wait.
+    pub waiting_series: usize,
+    /// Slots that are to be copied as a whole.
+    pub slots_to_copy: usize,
 }
 
 impl Node {
@@ -104,7 +146,9 @@ impl Node {
             placement: placement.fingerprint(),
             policies,
             members: std::iter::once(this).chain(others).collect(),
-            peers: routes.links().map(|link| peer_report(link)).collect(),
+            peers: routes.links().map(|link| self.peer_report(link)).collect(),
+            replicas: self.owner.mover.report(),
+            known_denials: self.known.denials.len(),
             store: self.owner.store.stats(),
             local_shares: self.shares.keys(),
             decided_for_peers: counters.decided_for_peers.value(),
@@ -113,17 +157,19 @@ impl Node {
             too_late: counters.too_late.value(),
             pauses: counters.pauses.value(),
             given_back: counters.given_back.value(),
+            degraded_admissions: counters.degraded_admissions.value(),
         }
     }
-}
 
-fn peer_report(link: &crate::link::Link) -> PeerReport {
-    PeerReport {
-        node: link.peer().clone(),
-        is_usable: link.is_usable(),
-        latencies: link.counters.latencies.reading(),
-        timeouts: link.counters.timeouts.value(),
-        openings: link.counters.openings.value(),
-        connects: link.counters.connects.value(),
+    fn peer_report(&self, link: &crate::link::Link) -> PeerReport {
+        PeerReport {
+            node: link.peer().clone(),
+            is_usable: link.is_usable(),
+            latencies: link.counters.latencies.reading(),
+            timeouts: link.counters.timeouts.value(),
+            openings: link.counters.openings.value(),
+            connects: link.counters.connects.value(),
+            follower: self.owner.mover.behind(self.now(), link.peer()),
+        }
     }
 }

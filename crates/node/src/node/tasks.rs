@@ -14,7 +14,7 @@ use tracing::{debug, warn};
 use super::Node;
 use crate::{
     clock::Clock as _,
-    errands,
+    errands, replica,
     routes::Router,
     serve::{Owner, serve_peer},
     transport::NodeConnection,
@@ -37,6 +37,8 @@ pub(super) fn start(node: &Arc<Node>, router: Router, peers: mpsc::Receiver<Node
     tokio::spawn(errands::run(Arc::downgrade(node)));
     tokio::spawn(heartbeat(Arc::downgrade(node)));
     tokio::spawn(sweep(Arc::downgrade(node)));
+    tokio::spawn(replica::pump(Arc::downgrade(node)));
+    tokio::spawn(replica::motion_timer(Arc::downgrade(node)));
 }
 
 async fn accept_peers(owner: Arc<Owner>, mut peers: mpsc::Receiver<NodeConnection>) {
@@ -114,6 +116,7 @@ async fn sweep(node: Weak<Node>) {
         if round % SWEEPS_A_ROUND == 0 {
             node.owner.boots.sweep(now);
             node.shares.sweep_answers(now);
+            node.known.denials.sweep(now);
         }
     }
 }

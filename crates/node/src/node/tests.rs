@@ -18,8 +18,13 @@ async fn a_key_is_decided_by_its_owner_wherever_it_is_asked() {
             let [limit] = &*decision.limits else {
                 panic!("{decision:?}")
             };
-            assert_eq!(limit.decided_by, DecidedBy::Owner);
-            assert_eq!(limit.node, cluster.nodes[owner].config().node);
+            if limit.decided_by == DecidedBy::Cached {
+                assert!(!decision.is_allowed(), "only refusals are known");
+                assert_eq!(limit.node, cluster.nodes[ask % 3].config().node);
+            } else {
+                assert_eq!(limit.decided_by, DecidedBy::Owner);
+                assert_eq!(limit.node, cluster.nodes[owner].config().node);
+            }
             assert!(!limit.degraded);
             admitted += u32::from(decision.is_allowed());
         }
@@ -60,15 +65,17 @@ async fn a_refusal_gives_back_what_another_owner_charged() {
     for _ in 0..2 {
         assert!(cluster.check(0, keys).await.is_allowed());
     }
-    for _ in 0..4 {
+    for time in 0..4 {
         let refused = cluster.check(0, keys).await;
-        assert_eq!(refused.limits.len(), 3);
-        let verdicts: Vec<_> = refused
-            .limits
-            .iter()
-            .map(|l| l.verdict.is_allowed())
+        let said = refused.limits.iter();
+        let said: Vec<_> = said
+            .map(|said| (said.limit.name(), said.verdict.is_allowed()))
             .collect();
-        assert_eq!(verdicts, [true, false, true]);
+        match time {
+            0 => assert_eq!(said, [("user", true), ("tenant", false), ("route", true)]),
+            // The tenant's refusal is known: the user's owner is not asked.
+            _ => assert_eq!(said, [("tenant", false), ("route", true)]),
+        }
     }
     await_that("the charges are back", || {
         cluster.used(1, "user", &user) == 2 && cluster.used(0, "route", &route) == 2
@@ -98,17 +105,65 @@ async fn an_own_limit_that_refuses_is_told_without_asking_anyone() {
     assert_eq!(cluster.used(1, "user", &user), 1);
 }
 
+/// Nodes end without a word to the others.
+async fn lose(lost: Vec<std::sync::Arc<crate::Node>>) {
+    for node in &lost {
+        node.transport
+            .close(crate::transport::close::CloseCode::Replaced)
+            .await;
+    }
+    drop(lost);
+}
+
 #[tokio::test]
-async fn a_lost_owner_is_replaced_by_the_fallback_at_once() {
+async fn a_lost_owner_is_replaced_by_its_standby_which_has_its_counts() {
+    let mut cluster = Cluster::start(3, vec![limit("user", 9, Fallback::Deny)]).await;
+    let here = cluster.kept_by((2, 0), "user", 0);
+    let there = cluster.kept_by((2, 1), "user", 0);
+    for key in [&here, &there] {
+        for _ in 0..4 {
+            assert!(cluster.check(0, &[("user", key)]).await.is_allowed());
+        }
+    }
+    await_that("the standbys have the counts", || {
+        cluster.used(0, "user", &here) == 4 && cluster.used(1, "user", &there) == 4
+    })
+    .await;
+    lose(cluster.nodes.split_off(2)).await;
+    await_that("the breakers open", || {
+        cluster.nodes.iter().all(|node| {
+            let routes = node.routes.load();
+            routes.links().filter(|link| link.is_usable()).count() == 1
+        })
+    })
+    .await;
+    for (key, standby) in [(&here, 0), (&there, 1)] {
+        let mut admitted = 4;
+        for _ in 0..9 {
+            let decision = cluster.check(0, &[("user", key)]).await;
+            let [limit] = &*decision.limits else {
+                panic!("{decision:?}")
+            };
+            assert_eq!(limit.decided_by, DecidedBy::Standby, "{key}");
+            assert_eq!(limit.node, cluster.nodes[standby].config().node);
+            assert!(!limit.degraded, "its copy is complete");
+            admitted += u32::from(decision.is_allowed());
+        }
+        assert_eq!(admitted, 9, "{key}");
+    }
+}
+
+#[tokio::test]
+async fn a_lost_owner_and_standby_are_replaced_by_the_fallback_at_once() {
     let limits = vec![
         limit("full", 4, Fallback::LocalFull),
-        limit("fair", 4, Fallback::LocalFair),
+        limit("fair", 6, Fallback::LocalFair),
         limit("allow", 1, Fallback::Allow),
         limit("deny", 9, Fallback::Deny),
     ];
-    let mut cluster = Cluster::start(2, limits).await;
+    let mut cluster = Cluster::start(3, limits).await;
     let keys: Vec<_> = ["full", "fair", "allow", "deny"]
-        .map(|name| (name, cluster.owned_by(1, name, 0)))
+        .map(|name| (name, cluster.kept_by((1, 2), name, 0)))
         .into();
     // Three of four are used, and this node was told.
     for _ in 0..3 {
@@ -118,12 +173,9 @@ async fn a_lost_owner_is_replaced_by_the_fallback_at_once() {
     for _ in 0..3 {
         assert!(cluster.check(0, &[("fair", &keys[1].1)]).await.is_allowed());
     }
-    let fresh = cluster.owned_by(1, "full", 1000);
-    let lost = cluster.nodes.pop().unwrap();
-    lost.transport
-        .close(crate::transport::close::CloseCode::Replaced)
-        .await;
-    drop(lost);
+    let fresh = cluster.kept_by((1, 2), "full", 1000);
+    let lost = cluster.nodes.split_off(1);
+    lose(lost).await;
     await_that("the breaker opens", || {
         cluster.nodes[0]
             .routes

@@ -3,62 +3,93 @@
 use std::sync::{Arc, atomic::Ordering};
 
 use smallvec::SmallVec;
-use tollgate_cluster::Acceptance;
-use tollgate_limit::{Ask, Change, Nanos, Rule, Verdict};
+use tollgate_cluster::{Acceptance, Hold};
+use tollgate_limit::{Ask, Change, DecidedBy, Nanos, Rule, Verdict};
 use tollgate_wire::{
     CodecError, OLDEST_PROTOCOL_VERSION, PROTOCOL_VERSION, frame,
+    identity::BootId,
     peer::{
-        Amend, CheckHead, PeerAsk, Reply, Request, put_reply, put_verdicts, read_ask, read_request,
+        Amend, CheckHead, PeerAsk, Reply, Request, Said, Way, put_reply, put_verdicts, read_ask,
+        read_request,
     },
 };
 
-use super::{Owner, Problem, boots::Boot};
+use super::{
+    Owner, Problem,
+    boots::{Boot, Caller},
+    later::{Answer, Later},
+    outbox::Outbox,
+};
 use crate::{
     frames::{FrameReader, FramesError},
     link::MAX_SHAPES,
-    view::View,
 };
 
 /// What is known of one stream.
 #[derive(Debug)]
 pub(super) struct Stream {
+    caller: Caller,
     boot: Arc<Boot>,
+    /// The caller whose check was relayed last, and what is remembered of it.
+    relayed: Option<(Caller, Arc<Boot>)>,
+    /// Made when the first answer must wait.
+    outbox: Option<Arc<Outbox>>,
     shapes: Vec<Rule>,
     asks: Vec<Ask>,
     verdicts: SmallVec<[Verdict; 4]>,
 }
 
+/// What a stream is from here on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Goes {
+    /// One of checks.
+    On,
+    /// A replica stream.
+    Follow,
+}
+
 /// The circumstances of one batch.
 #[derive(Clone, Copy)]
 struct Batch<'a> {
-    owner: &'a Owner,
-    view: &'a View,
+    owner: &'a Arc<Owner>,
     now: Nanos,
     is_late: bool,
 }
 
 impl Stream {
-    pub(super) fn new(boot: Arc<Boot>) -> Self {
+    pub(super) fn new(caller: Caller, boot: Arc<Boot>) -> Self {
         Self {
+            caller,
             boot,
+            relayed: None,
+            outbox: None,
             shapes: Vec::new(),
             asks: Vec::new(),
             verdicts: SmallVec::new(),
         }
     }
 
+    /// The caller's boot.
+    pub(super) const fn boot_id(&self) -> BootId {
+        let (boot, _link) = self.caller;
+        boot
+    }
+
+    /// Where answers that had to wait are; `None` if none had to.
+    pub(super) fn outbox(&self) -> Option<Arc<Outbox>> {
+        self.outbox.clone()
+    }
+
     /// Answers all whole frames that were read, into `out`.
     pub(super) fn answer(
         &mut self,
-        owner: &Owner,
+        owner: &Arc<Owner>,
         now: Nanos,
         frames: &mut FrameReader,
         out: &mut Vec<u8>,
-    ) -> Result<(), Problem> {
-        let view = owner.view.load();
+    ) -> Result<Goes, Problem> {
         let batch = Batch {
             owner,
-            view: &view,
             now,
             is_late: owner.pause.is_late(now),
         };
@@ -69,9 +100,11 @@ impl Stream {
                 put(out, frame.id, &Reply::Fault(problem))?;
                 continue;
             }
-            self.answer_frame(batch, (frame.id, frame.body), out)?;
+            if self.answer_frame(batch, (frame.id, frame.body), out)? == Goes::Follow {
+                return Ok(Goes::Follow);
+            }
         }
-        Ok(())
+        Ok(Goes::On)
     }
 
     fn answer_frame(
@@ -79,25 +112,26 @@ impl Stream {
         batch: Batch<'_>,
         (id, mut body): (u64, &[u8]),
         out: &mut Vec<u8>,
-    ) -> Result<(), Problem> {
+    ) -> Result<Goes, Problem> {
         match read_request(&mut body).map_err(malformed)? {
-            Request::Check(head) => self.check(batch, (id, head, body), out),
-            Request::Shape { number, rule } => self.learn(number, rule),
+            Request::Check(head) => self.check(batch, (id, head, body), out)?,
+            Request::Shape { number, rule } => self.learn(number, rule)?,
             Request::Amend(amend) => {
                 let reply = self.amend(batch, &amend)?;
-                put(out, id, &reply)
+                put(out, id, &reply)?;
             }
             Request::Read(ask) => {
                 let ask = self.resolve(&ask)?;
-                let reply = if is_own(batch.view, &ask) {
-                    Reply::Counter(batch.owner.store.read(batch.now, ask.key, &ask.rule))
-                } else {
-                    not_owner(batch.view)
+                let reply = match batch.owner.hold(&[ask]) {
+                    Hold::Yes | Hold::Overdue => {
+                        Reply::Counter(batch.owner.store.read(batch.now, ask.key, &ask.rule))
+                    }
+                    Hold::Awaiting | Hold::Given(_) | Hold::No => batch.owner.not_owner(),
                 };
-                put(out, id, &reply)
+                put(out, id, &reply)?;
             }
             Request::Ping => {
-                let placement = batch.view.placement.fingerprint();
+                let placement = batch.owner.view.load().placement.fingerprint();
                 let policies = batch.owner.policies_fingerprint.load(Ordering::Relaxed);
                 put(
                     out,
@@ -106,12 +140,18 @@ impl Stream {
                         placement,
                         policies,
                     },
-                )
+                )?;
             }
-            Request::Hello(_) => Err(Problem::Malformed("a second hello".to_owned())),
-            Request::Follow => Err(Problem::Malformed("not behind checks".to_owned())),
-            Request::Switches(_) => put(out, id, &Reply::Done),
+            Request::Switches(switches) => {
+                if batch.owner.switches.merge(&switches) {
+                    batch.owner.tell_switches();
+                }
+                put(out, id, &Reply::Done)?;
+            }
+            Request::Follow => return Ok(Goes::Follow),
+            Request::Hello(_) => return Err(Problem::Malformed("a second hello".to_owned())),
         }
+        Ok(Goes::On)
     }
 
     fn check(
@@ -129,27 +169,79 @@ impl Stream {
         if !body.is_empty() {
             return Err(malformed(CodecError::TrailingBytes));
         }
-        let counters = &batch.owner.counters;
-        let mut decided = self.boot.decided.lock();
-        if let Some(verdicts) = decided.verdicts(id) {
-            counters.repeated.raise();
-            return frame::put(out, id, |body| put_verdicts(body, None, verdicts))
-                .map_err(malformed);
+        let owner = batch.owner;
+        let (boot, name) = match head.way {
+            Way::Owner | Way::Standby { .. } => (&self.boot, (self.caller, id)),
+            Way::Relayed { boot, link, number } => {
+                let caller = (boot, link);
+                let relayed = relayed_of(&mut self.relayed, owner, caller);
+                (relayed, (caller, number))
+            }
+        };
+        let (_caller, number) = name;
+        let hold = owner.hold(&self.asks);
+        let is_relayed = matches!(head.way, Way::Relayed { .. });
+        if matches!(hold, Hold::Yes | Hold::Overdue) || (hold == Hold::No && is_relayed) {
+            let mut decided = boot.decided.lock();
+            // What was decided here before the slot went away, too.
+            if let Some(verdicts) = decided.verdicts(number) {
+                owner.counters.repeated.raise();
+                return put_all(out, id, (None, verdicts));
+            }
+            if hold == Hold::No {
+                owner.counters.not_owner.raise();
+                return put(out, id, &owner.not_owner());
+            }
+            if batch.is_late {
+                owner.counters.too_late.raise();
+                return put(out, id, &Reply::TooLate);
+            }
+            self.verdicts.clear();
+            let verdicts = &mut self.verdicts;
+            let store = &owner.store;
+            if store.try_decide_all(batch.now, &self.asks, head.mode, verdicts) {
+                owner.counters.decided_for_peers.raise();
+                decided.record(batch.now, number, verdicts);
+                let is_overdue = hold == Hold::Overdue;
+                let said = is_overdue.then(|| owner.said(DecidedBy::Owner, true));
+                return put_all(out, id, (said.as_ref(), verdicts));
+            }
         }
-        if batch.is_late {
-            counters.too_late.raise();
+        let budget = Nanos::new(u64::from(head.budget_micros) * 1000);
+        let later = Later {
+            owner: Arc::clone(owner),
+            asks: self.asks.as_slice().into(),
+            mode: head.mode,
+            way: head.way,
+            boot: Arc::clone(boot),
+            name,
+            deadline: batch.now.saturating_add(budget),
+        };
+        self.answer_later(id, later, out)
+    }
+
+    fn answer_later(&mut self, id: u64, later: Later, out: &mut Vec<u8>) -> Result<(), Problem> {
+        let outbox = self.outbox.get_or_insert_with(|| Arc::new(Outbox::new()));
+        let Some(place) = outbox.reserve() else {
+            later.owner.counters.too_late.raise();
             return put(out, id, &Reply::TooLate);
-        }
-        if !self.asks.iter().all(|ask| is_own(batch.view, ask)) {
-            counters.not_owner.raise();
-            return put(out, id, &not_owner(batch.view));
-        }
-        self.verdicts.clear();
-        let store = &batch.owner.store;
-        store.decide_all(batch.now, &self.asks, head.mode, &mut self.verdicts);
-        counters.decided_for_peers.raise();
-        decided.record(batch.now, id, &self.verdicts);
-        frame::put(out, id, |body| put_verdicts(body, None, &self.verdicts)).map_err(malformed)
+        };
+        let outbox = Arc::clone(outbox);
+        tokio::spawn(async move {
+            let Some(answer) = later.answer().await else {
+                return;
+            };
+            let written = outbox.put(place, |out| {
+                frame::put(out, id, |body| match &answer {
+                    Answer::Verdicts(said, verdicts) => put_verdicts(body, said.as_ref(), verdicts),
+                    Answer::Other(reply) => put_reply(body, reply),
+                })
+            });
+            if let Err(error) = written {
+                tracing::debug!(%error, "a late answer was not written");
+            }
+        });
+        Ok(())
     }
 
     fn amend(&self, batch: Batch<'_>, amend: &Amend) -> Result<Reply, Problem> {
@@ -157,22 +249,30 @@ impl Stream {
         let Amend {
             sequence, change, ..
         } = *amend;
+        let holds = matches!(batch.owner.hold(&[ask]), Hold::Yes | Hold::Overdue);
         // Held until it is done, so that nobody is told of it before.
         let mut amended = self.boot.amended.lock();
-        let acceptance = match is_own(batch.view, &ask) {
-            true => amended.accept(sequence),
-            false => amended.refuse(sequence),
-        };
+        if !holds {
+            return Ok(match amended.refuse(sequence) {
+                Acceptance::Repeated | Acceptance::TooOld | Acceptance::Fresh => Reply::Done,
+                Acceptance::Refused => batch.owner.not_owner(),
+            });
+        }
+        let acceptance = amended.accept(sequence);
         Ok(match acceptance {
             Acceptance::Fresh => {
-                batch.owner.store.amend(batch.now, &ask, change);
+                if !batch.owner.store.try_amend(batch.now, &ask, change) {
+                    // It was handed over this instant.
+                    amended.take_back(sequence);
+                    return Ok(batch.owner.not_owner());
+                }
                 if matches!(change, Change::GiveBack { .. }) {
                     batch.owner.counters.given_back.raise();
                 }
                 Reply::Done
             }
             Acceptance::Repeated | Acceptance::TooOld => Reply::Done,
-            Acceptance::Refused => not_owner(batch.view),
+            Acceptance::Refused => batch.owner.not_owner(),
         })
     }
 
@@ -201,14 +301,25 @@ impl Stream {
     }
 }
 
-fn is_own(view: &View, ask: &Ask) -> bool {
-    view.own.is_some() && view.placement.owner(ask.key.slot()) == view.own
+/// What is remembered of the caller of a relayed check.
+fn relayed_of<'a>(
+    relayed: &'a mut Option<(Caller, Arc<Boot>)>,
+    owner: &Owner,
+    caller: Caller,
+) -> &'a Arc<Boot> {
+    if relayed.as_ref().is_some_and(|(known, _)| *known != caller) {
+        *relayed = None;
+    }
+    let (_caller, boot) = relayed.get_or_insert_with(|| (caller, owner.boots.of(caller)));
+    boot
 }
 
-fn not_owner(view: &View) -> Reply {
-    Reply::NotOwner {
-        placement: view.placement.fingerprint(),
-    }
+fn put_all(
+    out: &mut Vec<u8>,
+    id: u64,
+    (said, verdicts): (Option<&Said>, &[Verdict]),
+) -> Result<(), Problem> {
+    frame::put(out, id, |body| put_verdicts(body, said, verdicts)).map_err(malformed)
 }
 
 fn put(out: &mut Vec<u8>, id: u64, reply: &Reply) -> Result<(), Problem> {

@@ -12,7 +12,8 @@ use super::{POLICY, Rig, RigError, Seat, ask};
 const POLL: Duration = Duration::from_millis(5);
 
 impl Rig {
-    /// Whether all nodes that run are active, go by one placement and reach each other.
+    /// Whether all nodes that run are active, go by one placement, reach each other, and each decides in just
+    /// the slots that it owns.
     #[must_use]
     pub fn is_settled(&self) -> bool {
         let nodes = self.nodes();
@@ -26,6 +27,7 @@ impl Rig {
                 })
         };
         nodes.iter().all(|(_, node)| is_settled(node))
+            && nodes.iter().all(|(_, node)| node.is_settled())
     }
 
     /// Waits until [`is_settled`](Self::is_settled); how long it took.

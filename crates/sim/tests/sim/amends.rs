@@ -141,11 +141,14 @@ fn changes_under_loss_are_applied_once() {
             .set_conditions(LinkConditions::default());
         cluster.settle().await;
         sleep(Duration::from_secs(2)).await;
-        assert!(charged > 50 && done == charged, "{charged} and {done}");
+        // A claim whose answer is lost may be taken for used when it is asked for again elsewhere.
+        assert!(charged > 50 && done <= charged, "{charged} and {done}");
+        assert!(charged - done <= charged / 20, "{charged} and {done}");
         let used = cluster.used(OTHER, "user", &user).await;
-        // A check whose reply was lost may be charged all the same: towards refusing.
+        // A check whose replies were lost may be charged all the same, at the owner, at the standby and in the
+        // share: towards refusing.
         assert!(
-            used >= 5 * done && used <= 5 * done + 3 * (200 - charged),
+            used >= 5 * done && used <= 5 * done + 3 * 3 * (200 - done),
             "{used} of {done} settled"
         );
     });
@@ -164,6 +167,8 @@ fn with_its_owner_dead_a_change_is_answered_in_time_and_told_to_the_next() {
         let more = receipt(entry, &ask(entry, values, 10).await);
         let less = receipt(entry, &ask(entry, values, 10).await);
         let bad = receipt(entry, &ask(entry, values, 10).await);
+        // The standby has it all by then.
+        sleep(Duration::from_secs(1)).await;
         simulation.network().unplug(cluster.address(OWNER));
         settle_cut(entry, &more, 25).await;
         settle_cut(entry, &less, 1).await;
@@ -177,9 +182,9 @@ fn with_its_owner_dead_a_change_is_answered_in_time_and_told_to_the_next() {
         })
         .await;
         sleep(Duration::from_secs(2)).await;
-        // What the dead owner counted is gone, and so is what was to be taken out of it. The reset was
-        // not told as done, and does not strike late.
-        assert_eq!(cluster.used(ENTRY, "user", &user).await, 15);
+        // What the dead owner counted is not lost, and what was to be taken out of it is. The reset was not told
+        // as done, and does not strike late.
+        assert_eq!(cluster.used(ENTRY, "user", &user).await, 25 + 1 + 10);
     });
 }
 
@@ -242,9 +247,18 @@ fn permits_given_without_their_owner_are_released_where_they_were_given() {
     let jobs = limit("job", 2, permits(HOUR));
     run(45, &[jobs], async |simulation, cluster| {
         let (entry, other) = (&cluster.nodes[ENTRY], &cluster.nodes[OTHER]);
-        let job = cluster.value_at(OWNER, "job", 0);
+        let view = entry.view();
+        let is_here = |value: &String| {
+            let slot = cluster.key_and_rule("job", value).0.slot();
+            view.placement.standby(slot) == view.own
+        };
+        let values = (0..).map(|from| cluster.value_at(OWNER, "job", from * 10));
+        let job = values.into_iter().find(|value| !is_here(value)).unwrap();
         let values = &[("job", &*job)];
-        simulation.network().unplug(cluster.address(OWNER));
+        // Neither is the standby there, for the entry node.
+        let network = simulation.network();
+        network.block_both(cluster.address(ENTRY), cluster.address(OWNER));
+        network.block_both(cluster.address(ENTRY), cluster.address(OTHER));
         let held = [acquire(entry, values).await, acquire(entry, values).await];
         assert!(
             held.iter()
@@ -360,7 +374,7 @@ fn a_failure_reported_of_a_check_decided_without_its_owner_bans_at_the_owner() {
         Cut::Both.strike(simulation, cluster);
         for reporter in [entry, &cluster.nodes[OTHER]] {
             let guess = ask(entry, values, 1).await;
-            assert!(guess.is_allowed() && guess.is_degraded());
+            assert!(guess.is_allowed());
             let guess = receipt(entry, &guess);
             let failure = Action::Report(Ending::Failure);
             act(reporter, &guess, failure).await.unwrap();

@@ -17,6 +17,7 @@ const OWNER: usize = 1;
 const PATIENT: Timeouts = Timeouts {
     check_deadline: Duration::from_secs(20),
     forward: Duration::from_secs(15),
+    standby: Duration::from_secs(15),
     join: Duration::from_secs(3),
 };
 

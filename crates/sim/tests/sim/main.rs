@@ -8,6 +8,7 @@
 )]
 
 mod actions;
+mod agreement;
 mod amends;
 mod asking;
 mod cluster;

@@ -23,9 +23,9 @@ async fn give_up_the_owner(simulation: &Simulation, cluster: &Cluster) {
     sleep(Duration::from_secs(2)).await;
 }
 
-/// The next owner counts from nothing: what the lost one charged is not in its counters.
+/// The next owner has what the lost one charged, and gives back of it.
 #[test]
-fn an_old_receipt_takes_nothing_from_the_next_owner() {
+fn an_old_receipt_is_good_at_the_next_owner() {
     let burst = None;
     for algorithm in [
         window(HOUR),
@@ -43,21 +43,25 @@ fn an_old_receipt_takes_nothing_from_the_next_owner() {
             let bought = receipt(entry, &ask(entry, values, 10).await);
             let reserved = receipt(entry, &ask(entry, values, 10).await);
             let waits = receipt(entry, &ask(entry, values, 10).await);
+            // The standby has it all by then.
+            sleep(Duration::from_secs(1)).await;
             simulation.network().unplug(cluster.address(OWNER));
             settle_cut(entry, &waits, 1).await;
             give_up_the_owner(simulation, cluster).await;
-            assert!(ask(entry, values, 35).await.is_allowed());
+            let is_bucket = matches!(algorithm, AlgorithmSpec::TokenBucket { .. });
+            // Of a bucket some has flowed off meanwhile.
+            let is_about = |used: u64, expected: u64| {
+                assert!(
+                    used == expected || (is_bucket && used + 1 == expected),
+                    "{used}"
+                );
+            };
+            is_about(cluster.used(ENTRY, "user", &user).await, 21);
+            assert!(!ask(entry, values, 21).await.is_allowed());
             let now_at = |done: Done| done.unwrap()[0].now.unwrap().used;
-            for node in [entry, &cluster.nodes[OTHER]] {
-                let used = cluster.used(ENTRY, "user", &user).await;
-                assert!(used >= 34, "{used} by {algorithm:?}");
-                let old = if Arc::ptr_eq(node, entry) {
-                    now_at(act(node, &bought, Action::Refund).await)
-                } else {
-                    now_at(act(node, &reserved, settling(1)).await)
-                };
-                assert!(old >= 34, "{old} by {algorithm:?}");
-            }
+            is_about(now_at(act(entry, &bought, Action::Refund).await), 11);
+            let other = &cluster.nodes[OTHER];
+            is_about(now_at(act(other, &reserved, settling(1)).await), 2);
             // But what the next owner charged is its own to give back.
             let own = receipt(entry, &ask(entry, values, 4).await);
             let used = cluster.used(ENTRY, "user", &user).await;
@@ -81,6 +85,8 @@ fn as_many_changes_as_there_is_room_for_outlive_their_owner() {
         for _ in 0..MOST_OUTSTANDING + 1_024 {
             receipts.push(receipt(entry, &ask(entry, values, 1).await));
         }
+        // The standby has it all by then.
+        sleep(Duration::from_secs(1)).await;
         Cut::Both.strike(simulation, &cluster);
         let mut done = 0;
         for batch in receipts.chunks(256) {
@@ -95,7 +101,9 @@ fn as_many_changes_as_there_is_room_for_outlive_their_owner() {
         give_up_the_owner(simulation, &cluster).await;
         sleep(Duration::from_secs(20)).await;
         assert!(done > MOST_OUTSTANDING / 2, "{done}");
-        assert_eq!(cluster.used(ENTRY, "user", &user).await, done);
+        // As many as were charged twice over, once each: what the lost owner had and what it was to get.
+        let charged = MOST_OUTSTANDING + 1_024;
+        assert_eq!(cluster.used(ENTRY, "user", &user).await, charged + done);
     });
     run.unwrap();
 }

@@ -7,7 +7,7 @@
 use std::{collections::BTreeMap, fs, path::Path, time::Duration};
 
 use tokio::time::sleep;
-use tollgate_limit::{ActionError, AlgorithmSpec, Nanos, Receipt};
+use tollgate_limit::{ActionError, AlgorithmSpec, DecidedBy, Nanos, Receipt};
 use tollgate_node::{Clock as _, Timeouts};
 use tollgate_sim::Simulation;
 
@@ -99,7 +99,15 @@ async fn replay(cluster: &Cluster, requests: &[Request]) {
                 refused += u32::from(!fits);
                 refused_for_debt += u32::from(!fits && would_fit);
                 reserved[number] = fits.then(|| receipt(entry, &decision));
-                decision.limits[0].verdict.used
+                let [limit] = &*decision.limits else {
+                    panic!("{decision:?}")
+                };
+                // A refusal from memory tells what was used when it was heard.
+                if limit.decided_by == DecidedBy::Cached {
+                    assert!(limit.verdict.used <= model.used[&minute]);
+                    continue;
+                }
+                limit.verdict.used
             }
             Event::Settle(number) => {
                 let Some(reserved) = reserved[number].take() else {

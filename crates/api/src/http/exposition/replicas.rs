@@ -53,9 +53,9 @@ fn encode_motion(
             replicas.sent,
         ),
         (
-            "tollgate_replica_handed_over_series",
-            "Series sent to the next owner with the last word on their slots",
-            replicas.handed_over,
+            "tollgate_replica_handed_over_slots",
+            "Slots on which the last word was sent to their next owner",
+            replicas.handed_over_slots,
         ),
         (
             "tollgate_replica_taken_in_series",

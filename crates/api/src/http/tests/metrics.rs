@@ -228,7 +228,7 @@ async fn counts_on_their_way_and_switches_are_told() {
     for ((name, labels), told) in [
         (moving("in"), 20.0),
         (moving("out"), 21.0),
-        (("tollgate_replica_handed_over_series_total", vec![]), 22.0),
+        (("tollgate_replica_handed_over_slots_total", vec![]), 22.0),
         (("tollgate_replica_taken_in_series_total", vec![]), 23.0),
         (("tollgate_replica_reconciled_series_total", vec![]), 24.0),
         (("tollgate_replica_lost_series_total", vec![]), 25.0),

@@ -11,6 +11,7 @@ use tollgate_wire::identity::{Identity, Phase};
 use super::{Driver, Life};
 use crate::gossip::{
     codec::{GossipCodec, expects_answer},
+    events::Warm,
     log,
     pool::Packet,
     timing,
@@ -40,13 +41,23 @@ impl Driver {
     /// Brings joining, membership and view up to date.
     pub(super) fn settle(&mut self, now: Nanos) {
         self.drain(now);
-        if matches!(self.life, Life::Member) && self.joiner.is_done() {
-            if self.membership.own().phase == Phase::Joining {
-                self.doubt_unknown(now);
-                self.enter(Phase::Active);
-            }
-            self.drain(now);
+        self.publish_news(now);
+        // After what is known was published: it is by that view that the data plane must be warm.
+        if self.warm.is_some_and(|warm| self.is_as_now(warm)) {
+            self.joiner.handle_warm();
         }
+        if matches!(self.life, Life::Member)
+            && self.joiner.is_done()
+            && self.membership.own().phase == Phase::Joining
+        {
+            self.doubt_unknown(now);
+            self.enter(Phase::Active);
+            self.drain(now);
+            self.publish_news(now);
+        }
+    }
+
+    fn publish_news(&mut self, now: Nanos) {
         self.resize();
         self.weigh_doubts(now);
         while let Some(change) = self.membership.poll_change() {
@@ -56,6 +67,12 @@ impl Driver {
         if std::mem::take(&mut self.unpublished) {
             self.publisher.publish(&self.membership);
         }
+    }
+
+    /// Whether the data plane was warm by what is known now.
+    fn is_as_now(&self, warm: Warm) -> bool {
+        let placement = || self.membership.placement().fingerprint();
+        warm.generation == self.membership.own().generation && warm.placement == placement()
     }
 
     fn handle_news(&mut self, now: Nanos, news: OwnedNotification<super::Gossiped>) {

@@ -84,6 +84,14 @@ impl Plan {
     }
 }
 
+/// There are no counts to wait for.
+async fn be_warm(control: Control) {
+    let mut changes = control.changes();
+    while changes.changed().await.is_ok() {
+        control.warm(&changes.borrow_and_update());
+    }
+}
+
 pub(super) fn unix_seconds() -> u64 {
     TokioClock::system().unix_millis_at_origin() / 1000
 }
@@ -178,6 +186,7 @@ impl Site {
             }),
         })
         .unwrap();
+        tokio::spawn(be_warm(control.clone()));
         drop(entered);
         let kept = (accepted.peers, accepted.clients);
         Member {

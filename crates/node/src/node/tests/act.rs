@@ -110,14 +110,14 @@ async fn a_permit_is_released_at_any_node() {
     assert_eq!(used_in(&act(entry, &permit, Action::Release).await), 1);
 }
 
-/// A receipt of an owner that has restarted: the same name, other counters.
+/// A receipt of an owner that has restarted or has handed over: its counts are here, its slices are not.
 #[tokio::test]
-async fn what_another_boot_charged_is_not_given_back() {
+async fn what_another_boot_charged_is_refunded() {
     let cluster = Cluster::start(3, vec![user(100)]).await;
     let owner = cluster.nodes[1].boot.0;
     let user = cluster.owned_by(1, "user", 0);
     for node in &cluster.nodes {
-        for action in [Action::Refund, settling(1)] {
+        for (action, less) in [(Action::Refund, 5), (settling(1), 4)] {
             let (_, mut old) = ask(node, &user, 5).await;
             assert!(!old.items.is_empty());
             for item in &mut old.items {
@@ -126,11 +126,12 @@ async fn what_another_boot_charged_is_not_given_back() {
             }
             let before = cluster.used(1, "user", &user);
             let done = act(node, &old, action.clone()).await;
-            assert_eq!(used_in(&done), before, "{action:?}");
-            assert_eq!(cluster.used(1, "user", &user), before, "{action:?}");
+            assert_eq!(used_in(&done), before - less, "{action:?}");
+            assert_eq!(cluster.used(1, "user", &user), before - less, "{action:?}");
             // Charged by whoever owns it now.
             let (_, more) = ask(node, &user, 1).await;
-            assert_eq!(used_in(&act(node, &more, settling(2)).await), before + 2);
+            let used = used_in(&act(node, &more, settling(2)).await);
+            assert_eq!(used, before - less + 2);
         }
     }
 }
@@ -170,8 +171,18 @@ async fn reports_ban_and_a_reset_lifts_the_ban_everywhere() {
     let key = key_of(limit, "user", &user);
     let rule = *limit.usual_rule().unwrap();
     cluster.nodes[2].reset(key, rule).await.unwrap();
-    let (decision, _) = ask(&cluster.nodes[0], &user, 1).await;
+    // It is in force where it was asked for at once, elsewhere when the denial that is known is over.
+    let (decision, _) = ask(&cluster.nodes[2], &user, 1).await;
     assert_eq!(decision.limits[0].verdict.used, 1, "{decision:?}");
+    let reset = cluster.nodes[0].now();
+    while !ask(&cluster.nodes[0], &user, 1).await.0.is_allowed() {
+        let since = cluster.nodes[0].now().saturating_sub(reset);
+        assert!(
+            since < Nanos::from_millis(1_500),
+            "in force within a second"
+        );
+        tokio::task::yield_now().await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -249,7 +260,7 @@ async fn a_change_told_to_a_node_that_is_not_the_owner_reaches_the_owner_once() 
         cluster.used(2, "user", &theirs) >= 150 && cluster.used(0, "user", &own) >= 150
     })
     .await;
-    // A give-back is good at the owner that charged, and nowhere else.
+    // A give-back names a slice of whoever charged: to another it is a refund of as much.
     let slice = 0;
     sent.push(send(&theirs, Change::GiveBack { slice }));
     await_that("nothing is on its way", || {
@@ -258,11 +269,8 @@ async fn a_change_told_to_a_node_that_is_not_the_owner_reaches_the_owner_once() 
     .await;
     // Behind all that was sent to the owner.
     let (_, last) = ask(entry, &theirs, 1).await;
-    assert_eq!(used_in(&act(entry, &last, Action::Refund).await), 150);
+    assert_eq!(used_in(&act(entry, &last, Action::Refund).await), 147);
     assert_eq!(cluster.used(0, "user", &own), 150);
-    for value in [&theirs, &own] {
-        assert_eq!(cluster.used(1, "user", value), 0, "not at the wrong node");
-    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -307,6 +315,7 @@ async fn policies_that_are_replaced_keep_counters_and_tallies_and_the_others_hea
         let policies = node.policies();
         let limit = policies.policy("default").unwrap().limit("user").unwrap();
         told += limit.tally().allowed(DecidedBy::Owner) + limit.tally().refused(DecidedBy::Owner);
+        told += limit.tally().refused(DecidedBy::Cached);
     }
     assert_eq!(told, 900 + late + 1);
     // One node goes by other policies, and the others hear of it.

@@ -58,6 +58,7 @@ impl Cluster {
         let timeouts = Timeouts {
             check_deadline: Duration::from_secs(5),
             forward: Duration::from_secs(4),
+            standby: Duration::from_secs(4),
             ..Timeouts::default()
         };
         let mut cluster = Self {
@@ -141,6 +142,7 @@ impl Cluster {
                     && routes.view.own.is_some()
                     && routes.links().all(|link| link.is_usable())
                     && routes.links().count() + 1 == members
+                    && node.is_settled()
             })
         })
         .await;
@@ -165,7 +167,31 @@ impl Cluster {
         values.into_iter().find(owned).unwrap()
     }
 
-    /// What a limit has used for a key, at its owner.
+    /// The first value of `attribute` whose key these nodes have: owner and standby.
+    pub(crate) fn kept_by(
+        &self,
+        (owner, standby): (usize, usize),
+        attribute: &str,
+        from: usize,
+    ) -> String {
+        let policies = self.nodes[0].policies();
+        let limits = policies.policy("default").unwrap().limits();
+        let limit = limits
+            .iter()
+            .find(|limit| limit.name() == attribute)
+            .unwrap();
+        let view = self.nodes[0].view();
+        let of = |node: usize| view.placement.index_of(&self.nodes[node].config().node);
+        let values = (from..).map(|number| format!("v{number}"));
+        let is_kept = |value: &String| {
+            let slot = key_of(limit, attribute, value).slot();
+            let placement = &view.placement;
+            (placement.owner(slot), placement.standby(slot)) == (of(owner), of(standby))
+        };
+        values.into_iter().find(is_kept).unwrap()
+    }
+
+    /// What a limit has used for a key, as a node has it.
     pub(crate) fn used(&self, node: usize, attribute: &str, value: &str) -> u64 {
         let policies = self.nodes[node].policies();
         let limits = policies.policy("default").unwrap().limits();

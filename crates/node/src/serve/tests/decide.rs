@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use tollgate_limit::{
-    Algorithm, Ask, Change, Cost, Fallback, KeyHash, Mode, Nanos, OldestSlice, Rule, SlidingWindow,
-    Window,
+    Algorithm, Ask, Change, Cost, DecidedBy, Fallback, KeyHash, Mode, Nanos, OldestSlice, Rule,
+    SlidingWindow, Window,
 };
 use tollgate_wire::{
     frame,
     peer::{
-        Amend, CheckHead, Hello, PeerAsk, Reply, Request, Way, put_check, read_reply, read_verdict,
+        Amend, CheckHead, Hello, PeerAsk, Reply, Request, Verdicts, Way, put_check, read_reply,
+        read_verdict,
     },
 };
 
@@ -40,11 +41,15 @@ fn key(node: &Node, owned: bool) -> KeyHash {
 }
 
 fn check(number: u64, key: KeyHash) -> Vec<u8> {
+    check_by(Way::Owner, number, key)
+}
+
+fn check_by(way: Way, number: u64, key: KeyHash) -> Vec<u8> {
     let head = CheckHead {
-        budget_micros: 1000,
+        budget_micros: 5_000_000,
         mode: Mode::Consume,
         asks: 1,
-        way: Way::Owner,
+        way,
     };
     let mut bytes = Vec::new();
     let asks = [PeerAsk::new(0, key, Cost::ONE)];
@@ -96,12 +101,38 @@ fn verdict_used(body: &[u8]) -> u64 {
 #[tokio::test]
 async fn inv_one_owner_a_key_of_another_is_not_decided() {
     let cluster = Cluster::start(2, Vec::new()).await;
-    let owner = &cluster.nodes[1];
-    let key = key(owner, false);
-    let replies = ask(&cluster, 99, &[check(1, key)], 1).await;
-    let placement = owner.view().placement.fingerprint();
+    let [other, asked] = &*cluster.nodes else {
+        panic!("two nodes")
+    };
+    let key = key(asked, false);
+    // What was passed on once is not passed on again.
+    let way = Way::Relayed {
+        boot: other.boot,
+        link: 7,
+        number: 7,
+    };
+    let replies = ask(&cluster, 99, &[check_by(way, 1, key)], 1).await;
+    let placement = asked.view().placement.fingerprint();
     assert_eq!(reply(&replies[0]), Reply::NotOwner { placement });
-    assert_eq!(used(owner, key), 0);
+    assert_eq!(used(other, key), 0);
+    // A check that went astray is decided by who holds the slot, once, and it is told who that is.
+    let frames = [check(1, key), check(1, key), check(2, key)];
+    let replies = ask(&cluster, 99, &frames, 3).await;
+    for body in &replies {
+        let Reply::Verdicts(Verdicts {
+            said: Some(said), ..
+        }) = read_reply(&mut &**body).unwrap()
+        else {
+            panic!("{body:?}")
+        };
+        assert_eq!(said.node, other.config().node.as_str());
+        assert_eq!(
+            (said.boot, said.by, said.degraded),
+            (other.boot, DecidedBy::Owner, false)
+        );
+    }
+    assert_eq!(used(other, key), 2);
+    assert_eq!(asked.report().decided_for_peers, 0);
 }
 
 #[tokio::test]
