@@ -17,6 +17,7 @@
 mod by_member;
 mod follow;
 mod forgetting;
+mod grouped;
 mod moves;
 mod passed;
 mod peers;

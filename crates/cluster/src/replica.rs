@@ -31,8 +31,10 @@ const MAX_GIVEN: usize = 256;
 /// again.
 const MAX_REPORTED: usize = 4_096;
 
-/// The shards of which slots are copied or handed over at once.
-const SHARDS_AT_ONCE: usize = 16;
+/// The shards that are looked at in one step, and the series that are enough for once: what is told in one
+/// piece costs the follower one step, however many slots it is about.
+const SHARDS_A_STEP: usize = 64;
+const ENOUGH_SERIES: usize = 4_096;
 
 /// What one follower gets of this node.
 ///
@@ -223,13 +225,15 @@ impl Source {
 
     /// The rest of some of the slots that are handed over, and the last word on them.
     fn send_last(&mut self, now: Nanos, store: &Store, mut slots: SlotSet) {
-        let part = some_of(&slots);
-        slots.subtract(&part);
         let mut series = Vec::new();
-        if !sabotage::is(Sabotage::FinalAfterRedirect) {
-            store.seal(now, &part.common(&self.complete), false, &mut series);
-            store.seal(now, &part.without(&self.complete), true, &mut series);
-        }
+        let part = in_steps(&slots, |step| {
+            if !sabotage::is(Sabotage::FinalAfterRedirect) {
+                store.seal(now, &step.common(&self.complete), false, &mut series);
+                store.seal(now, &step.without(&self.complete), true, &mut series);
+            }
+            series.len()
+        });
+        slots.subtract(&part);
         self.ready.extend(series);
         let copied = part.common(&self.recopy);
         if !copied.is_empty() {
@@ -248,12 +252,14 @@ impl Source {
 
     /// All that is held of some of the slots that are to be copied.
     fn copy_some(&mut self, now: Nanos, store: &Store) {
-        let part = some_of(&self.recopy);
-        if !sabotage::is(Sabotage::NoReplication) {
-            let mut series = Vec::new();
-            store.export(now, &part, &mut series);
-            self.ready.extend(series);
-        }
+        let mut series = Vec::new();
+        let part = in_steps(&self.recopy, |step| {
+            if !sabotage::is(Sabotage::NoReplication) {
+                store.export(now, step, &mut series);
+            }
+            series.len()
+        });
+        self.ready.extend(series);
         self.recopy.subtract(&part);
         if !sabotage::is(Sabotage::NoReplication) {
             self.complete.extend(&part);
@@ -282,11 +288,21 @@ impl Source {
 /// How long sabotage holds back what should be there.
 const HELD_BACK: Nanos = Nanos::from_millis(500);
 
-/// The slots of a few shards of a set.
-fn some_of(slots: &SlotSet) -> SlotSet {
+/// Exports the slots of a set step by step until that gave enough series; `export` tells how many there are so
+/// far. Returns what was exported.
+fn in_steps(slots: &SlotSet, mut export: impl FnMut(&SlotSet) -> usize) -> SlotSet {
     let mut part = SlotSet::new();
-    for shard in slots.shards().take(SHARDS_AT_ONCE) {
-        part.set_shard(shard, slots.of_shard(shard));
+    let mut shards = slots.shards().peekable();
+    while shards.peek().is_some() {
+        let mut step = SlotSet::new();
+        for shard in shards.by_ref().take(SHARDS_A_STEP) {
+            step.set_shard(shard, slots.of_shard(shard));
+        }
+        let exported = export(&step);
+        part.extend(&step);
+        if exported >= ENOUGH_SERIES {
+            break;
+        }
     }
     part
 }

@@ -32,7 +32,9 @@ fn a_rolling_restart_of_all_nodes_keeps_all_counts() {
         let node = cluster.nodes[number].clone();
         events.push((now(), "told to leave"));
         send_signal(node.pid, Signal::Terminate);
-        until("the node has left", LEAVE, || (!is_node(&node)).then_some(()));
+        until("the node has left", LEAVE, || {
+            (!is_node(&node)).then_some(())
+        });
         events.push((now(), "left, started"));
         cluster.restart(number);
         until_settled(&cluster, &all);
@@ -63,7 +65,9 @@ fn a_rolling_restart_of_all_nodes_keeps_all_counts() {
         quantile(&sent, 1000),
     );
     for pair in events.windows(2) {
-        let [(from, what), (until, _)] = pair else { continue };
+        let [(from, what), (until, _)] = pair else {
+            continue;
+        };
         let between: Vec<_> = sent
             .iter()
             .filter(|one| (*from..*until).contains(&one.at))
@@ -73,7 +77,9 @@ fn a_rolling_restart_of_all_nodes_keeps_all_counts() {
         let last = degraded.last().map(|one| one.at - *from);
         println!(
             "{what}: {:?}, {} checks, {} degraded from {first:?} to {last:?}",
-            *until - *from, between.len(), degraded.len()
+            *until - *from,
+            between.len(),
+            degraded.len()
         );
     }
     let mut by = std::collections::BTreeMap::<_, u64>::new();
@@ -81,7 +87,9 @@ fn a_rolling_restart_of_all_nodes_keeps_all_counts() {
         if let End::Admitted(said) | End::Refused(said) = &one.end {
             let at = events.iter().rposition(|(at, _)| *at <= one.at);
             let node = said.node.clone();
-            if said.degraded { *by.entry((at, node, said.by.clone())).or_default() += 1; }
+            if said.degraded {
+                *by.entry((at, node, said.by.clone())).or_default() += 1;
+            }
         }
     }
     println!("decided by, degraded: {by:?}");

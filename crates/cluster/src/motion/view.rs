@@ -7,9 +7,9 @@ use std::{collections::BTreeMap, sync::Arc};
 use tollgate_limit::{NodeId, SLOT_COUNT, SlotId, SlotSet};
 use tollgate_wire::identity::{BootId, Phase};
 
-use super::{MotionView, by_member::ByMember};
+use super::{MotionView, by_member::ByMember, grouped::Grouped};
 use crate::{
-    placement::{MemberIndex, Placement},
+    placement::Placement,
     sabotage::{self, Sabotage},
 };
 
@@ -48,7 +48,7 @@ impl Reading {
             copies: ByMember::default(),
         };
         let to_come = prospective_own(view);
-        let mut copies: BTreeMap<MemberIndex, SlotSet> = BTreeMap::new();
+        let mut copies = Grouped::default();
         for slot in all_slots() {
             let owner = view.placement.owner(slot);
             if owner.is_some() && owner == view.own {
@@ -61,12 +61,10 @@ impl Reading {
                 (None, own) => own.is_some() && own == standby,
             };
             if let Some(owner) = owner.filter(|_| copied) {
-                copies.entry(owner).or_default().insert(slot);
+                copies.add(owner, slot);
             }
         }
-        let named = copies.into_iter();
-        let named = named.filter_map(|(owner, slots)| Some((reading.name(owner)?, slots)));
-        reading.copies = named.collect();
+        copies.add_to(&mut reading.copies, |at| name_at(&view.placement, at));
         if let Some(to_come) = to_come.filter(|_| sabotage::is(Sabotage::JoiningNodeOwns)) {
             reading.own = to_come;
         }
@@ -82,16 +80,14 @@ impl Reading {
 
     /// Some slots by their owners; those that nobody owns are left out.
     pub(super) fn by_owner(&self, slots: &SlotSet) -> ByMember {
-        let mut by_owner: BTreeMap<MemberIndex, SlotSet> = BTreeMap::new();
+        let (mut by_owner, mut named) = (Grouped::default(), ByMember::default());
         for slot in slots.iter() {
             if let Some(owner) = self.placement.owner(slot) {
-                by_owner.entry(owner).or_default().insert(slot);
+                by_owner.add(owner, slot);
             }
         }
-        let named = by_owner.into_iter();
+        by_owner.add_to(&mut named, |at| name_at(&self.placement, at));
         named
-            .filter_map(|(owner, slots)| Some((self.name(owner)?, slots)))
-            .collect()
     }
 
     /// Those of some slots that a member owns, or nobody.
@@ -108,20 +104,28 @@ impl Reading {
     /// before and is still there. The rest is nobody's.
     pub(super) fn sources(&self, before: Option<&Self>, slots: &SlotSet) -> ByMember {
         let was_active = before.is_some_and(|before| before.is_active);
-        let mut sources: BTreeMap<NodeId, SlotSet> = BTreeMap::new();
+        let still_there = before.map_or_else(Vec::new, |before| before.still_there(self));
+        let (mut previous, mut next) = (Grouped::default(), Grouped::default());
         for slot in slots.iter() {
-            let previous = before.and_then(|before| before.previous_owner(slot, self));
-            // Who would own it without this node.
-            let next = || {
-                let next = self.placement.standby(slot).filter(|_| !was_active);
-                next.and_then(|next| self.name(next))
-            };
-            let Some(source) = previous.or_else(next) else {
-                continue;
-            };
-            sources.entry(source).or_default().insert(slot);
+            let owner = before.and_then(|before| before.placement.owner(slot));
+            let owner = owner.filter(|owner| still_there.get(owner.index()) == Some(&true));
+            match owner {
+                Some(owner) => previous.add(owner, slot),
+                // Who would own it without this node.
+                None if !was_active => {
+                    if let Some(standby) = self.placement.standby(slot) {
+                        next.add(standby, slot);
+                    }
+                }
+                None => {}
+            }
         }
-        sources.into_iter().collect()
+        let mut sources = ByMember::default();
+        if let Some(before) = before {
+            previous.add_to(&mut sources, |at| name_at(&before.placement, at));
+        }
+        next.add_to(&mut sources, |at| name_at(&self.placement, at));
+        sources
     }
 
     /// Whether anybody owns anything, or is about to.
@@ -156,16 +160,17 @@ impl Reading {
             .collect()
     }
 
-    /// Who owned a slot in this view, if another one still knows that start of it as there.
-    fn previous_owner(&self, slot: SlotId, after: &Self) -> Option<NodeId> {
-        let name = self.name(self.placement.owner(slot)?)?;
-        let (boot, _) = self.members.get(&name)?;
-        let (boot_after, phase_after) = after.members.get(&name)?;
-        (boot == boot_after && *phase_after != Phase::Joining).then_some(name)
-    }
-
-    fn name(&self, index: MemberIndex) -> Option<NodeId> {
-        self.placement.member(index).cloned()
+    /// By place in this view's placement: whether another one still knows that start of the member as there.
+    fn still_there(&self, after: &Self) -> Vec<bool> {
+        let members = self.placement.members().iter();
+        let is_there = |node: &NodeId| {
+            let (boot, _) = self.members.get(node)?;
+            let (boot_after, phase_after) = after.members.get(node)?;
+            Some(boot == boot_after && *phase_after != Phase::Joining)
+        };
+        members
+            .map(|member| is_there(&member.node) == Some(true))
+            .collect()
     }
 }
 
@@ -185,6 +190,11 @@ fn prospective_own(view: &MotionView) -> Option<SlotSet> {
             .filter(|slot| prospective.owner(*slot) == own)
             .collect(),
     )
+}
+
+/// The member at a place.
+fn name_at(placement: &Placement, at: usize) -> Option<NodeId> {
+    Some(placement.members().get(at)?.node.clone())
 }
 
 fn all_slots() -> impl Iterator<Item = SlotId> {
