@@ -153,10 +153,6 @@ impl Node {
             let applied = limits.iter().map(|limit| check.applied.get(*limit));
             applied.flatten().zip(&substitutes)
         };
-        let denies = |substitute: &Substitute| match substitute {
-            Substitute::Say(verdict) => !verdict.is_allowed(),
-            Substitute::Decide(_) | Substitute::Count(..) => false,
-        };
         // A refusal consumes nothing, also where it is the fallback that refuses.
         let mode = match substitutes.iter().any(denies) {
             true => Mode::Peek,
@@ -206,10 +202,9 @@ impl Node {
         if mode == Mode::Consume {
             self.owner
                 .mover
-                .owe(places().map(|(applied, _)| applied.key.slot()));
+                .owe_shares(places().map(|(applied, _)| applied.key.slot()));
         }
-        let verdicts = verdicts.into_iter();
-        let answers = verdicts.map(|verdict| Answer {
+        let answers = verdicts.into_iter().map(|verdict| Answer {
             verdict,
             decided_by: DecidedBy::Fallback,
             node: self.config.node.clone(),
@@ -217,5 +212,12 @@ impl Node {
             degraded: true,
         });
         check.settlement.record(Step::Fallback, limits, answers);
+    }
+}
+
+fn denies(substitute: &Substitute) -> bool {
+    match substitute {
+        Substitute::Say(verdict) => !verdict.is_allowed(),
+        Substitute::Decide(_) | Substitute::Count(..) => false,
     }
 }

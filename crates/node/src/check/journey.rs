@@ -196,23 +196,8 @@ impl Journey {
                 }
                 NextStep::AskStandby => {
                     attempts.standby = true;
-                    match self.node.stand_in(&routes, &self.asks, self.link.peer()) {
-                        StandIn::Here => {
-                            // If who was asked does not decide, somebody else does.
-                            let is_behind = failure == Failure::NotOwner;
-                            return self.decide_on_copy(&routes, is_behind);
-                        }
-                        StandIn::Peer(link) => {
-                            let asked = self.unknown.last();
-                            let (link_number, number) =
-                                asked.map_or((0, 0), |(link, number)| (link.number(), *number));
-                            self.link = link;
-                            self.way = Way::Standby {
-                                link: link_number,
-                                number,
-                            };
-                        }
-                        StandIn::Nobody => return End::Unanswered,
+                    if let Some(end) = self.turn_to_stand_in(&routes, failure) {
+                        return end;
                     }
                 }
                 NextStep::FallBack => return End::Unanswered,
@@ -230,6 +215,29 @@ impl Journey {
                     }
                 }
             };
+        }
+    }
+
+    /// Who stands in is asked next; or that was this node, or there is nobody.
+    fn turn_to_stand_in(&mut self, routes: &Routes, failure: Failure) -> Option<End> {
+        match self.node.stand_in(routes, &self.asks, self.link.peer()) {
+            StandIn::Here => {
+                // If who was asked does not decide, somebody else does.
+                let is_behind = failure == Failure::NotOwner;
+                Some(self.decide_on_copy(routes, is_behind))
+            }
+            StandIn::Nobody => Some(End::Unanswered),
+            StandIn::Peer(link) => {
+                let asked = self.unknown.last();
+                let (link_number, number) =
+                    asked.map_or((0, 0), |(link, number)| (link.number(), *number));
+                self.link = link;
+                self.way = Way::Standby {
+                    link: link_number,
+                    number,
+                };
+                None
+            }
         }
     }
 

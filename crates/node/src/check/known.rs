@@ -120,7 +120,7 @@ impl Node {
     }
 
     /// This node, as who remembers a denial.
-    pub(super) fn from_memory(&self) -> Decider {
+    pub(super) fn as_memory(&self) -> Decider {
         Decider {
             by: DecidedBy::Cached,
             step: Step::Nowhere,

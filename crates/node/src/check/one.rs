@@ -48,7 +48,7 @@ impl Node {
             Known::Nothing => None,
             Known::Probe(ticket) => Some(Probe::new(self, ticket)),
             Known::Denied(verdict) => {
-                let by = self.from_memory();
+                let by = self.as_memory();
                 return Some(Checked::Now(self.told(applied, asked, verdict, by)));
             }
             Known::Wait(until) => {

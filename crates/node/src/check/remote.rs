@@ -183,7 +183,7 @@ impl Node {
             };
             match self.known_of(&applied.ask(), checked) {
                 Known::Denied(verdict) => {
-                    let answer = answer_of(verdict, &self.from_memory());
+                    let answer = answer_of(verdict, &self.as_memory());
                     check.settlement.record(Step::Nowhere, &[limit], [answer]);
                     return true;
                 }

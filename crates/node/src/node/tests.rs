@@ -2,6 +2,7 @@
 
 mod act;
 pub(crate) mod cluster;
+mod survival;
 
 use tollgate_limit::{DecidedBy, Fallback, Outcome, Reason};
 

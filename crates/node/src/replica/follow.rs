@@ -48,7 +48,7 @@ async fn other_boot(identity: &mut watch::Receiver<Identity>, boot: BootId) {
         .await
         .is_err()
     {
-        std::future::pending().await
+        std::future::pending::<()>().await;
     }
 }
 

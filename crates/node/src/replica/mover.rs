@@ -42,12 +42,23 @@ pub(crate) struct Mover {
     changing: Mutex<()>,
     /// Slots in which this node counted without holding them.
     pub(super) owed: Arc<OwedSlots>,
+    /// The same of the local shares, which are reported when they have rested.
+    shared: Mutex<Shared>,
     pub(super) reports: Mutex<Reports>,
     /// What the motion knows of that.
     told_owed: Mutex<SlotSet>,
     moved: Notify,
     timer: Notify,
     pub(crate) counters: MoverCounters,
+}
+
+/// Slots in which the local shares have counted.
+#[derive(Debug, Default)]
+struct Shared {
+    /// Since the last rest.
+    fresh: SlotSet,
+    /// Before it.
+    rested: SlotSet,
 }
 
 /// What tells one view from another.
@@ -101,6 +112,7 @@ impl Mover {
             followers: Mutex::default(),
             changing: Mutex::default(),
             owed: reports.marked(),
+            shared: Mutex::default(),
             reports: Mutex::new(reports),
             told_owed: Mutex::default(),
             moved: Notify::new(),
@@ -311,6 +323,24 @@ impl Mover {
         for slot in slots {
             self.owed.mark(slot);
         }
+    }
+
+    /// This node's shares have counted in these slots. What a share has counted is taken out of it for the report,
+    /// and then it starts anew: so not before it has shown whether the owner answers.
+    pub(crate) fn owe_shares(&self, slots: impl IntoIterator<Item = SlotId>) {
+        Extend::extend(&mut self.shared.lock().fresh, slots);
+    }
+
+    /// What the shares have counted has rested for once more.
+    pub(super) fn rest_shares(&self) {
+        let mut shared = self.shared.lock();
+        if shared.fresh.is_empty() && shared.rested.is_empty() {
+            return;
+        }
+        let fresh = std::mem::take(&mut shared.fresh);
+        let rested = std::mem::replace(&mut shared.rested, fresh);
+        drop(shared);
+        self.owed.mark_all(&rested);
     }
 
     /// Tells the motion what is still to be reported, if there is or was something.

@@ -17,7 +17,7 @@ const PUMP: Duration = Duration::from_millis(5);
 const AT_ONCE: usize = 1_024;
 /// Takes in one turn: what is left waits for the next.
 const TAKES: usize = 16;
-/// How often the motion is told what is still to be reported.
+/// How often the motion is told what is still to be reported, and how long shares rest at least.
 const OWED_INTERVAL: Nanos = Nanos::from_millis(1_000);
 /// How long the motion's timer sleeps at most.
 const LONGEST_WAIT: Nanos = Nanos::from_millis(1_000);
@@ -36,6 +36,7 @@ pub(crate) async fn run(node: Weak<Node>) {
         node.report_owed(now);
         if now >= next_owed {
             next_owed = now.saturating_add(OWED_INTERVAL);
+            node.owner.mover.rest_shares();
             node.owner.mover.tell_owed(&node.owner.store, now);
         }
     }

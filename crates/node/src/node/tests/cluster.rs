@@ -75,7 +75,7 @@ impl Cluster {
         cluster
     }
 
-    fn join(&mut self, id: &str) {
+    pub(crate) fn join(&mut self, id: &str) {
         let node = NodeId::new(id).unwrap();
         let clock = TokioClock::system();
         let socket = bind("127.0.0.1:0".parse().unwrap()).unwrap();
@@ -165,6 +165,16 @@ impl Cluster {
         let values = (from..).map(|number| format!("v{number}"));
         let owned = |value: &String| routes.is_own(key_of(limit, attribute, value).slot());
         values.into_iter().find(owned).unwrap()
+    }
+
+    /// Whether that node owns the key of a value.
+    pub(crate) fn is_at(&self, node: usize, attribute: &str, value: &str) -> bool {
+        let policies = self.nodes[0].policies();
+        let limits = policies.policy("default").unwrap().limits();
+        let mut limits = limits.iter();
+        let limit = limits.find(|limit| limit.name() == attribute).unwrap();
+        let routes = self.nodes[node].routes.load();
+        routes.is_own(key_of(limit, attribute, value).slot())
     }
 
     /// The first value of `attribute` whose key these nodes have: owner and standby.
