@@ -5,6 +5,7 @@
 //! before it asks again.
 
 use std::{
+    collections::BTreeMap,
     ops::Range,
     sync::{
         Arc,
@@ -79,6 +80,17 @@ impl Answered {
         !self.heard.is_empty() && !self.heard.iter().any(LimitDecision::refuses)
     }
 
+    /// The units that were admitted and not given back.
+    #[must_use]
+    pub fn kept(&self) -> u64 {
+        let is_back = self.refund.is_some_and(|refund| refund.answered.is_some());
+        if self.is_admitted() && !is_back {
+            self.cost
+        } else {
+            0
+        }
+    }
+
     /// Whether it was answered without all counts.
     #[must_use]
     pub fn is_degraded(&self) -> bool {
@@ -99,6 +111,8 @@ struct Shared {
     spec: LoadSpec,
     stopped: AtomicBool,
     answers: Mutex<Vec<Answered>>,
+    /// [`admitted`] of each topic, kept up.
+    admitted: Mutex<BTreeMap<usize, u64>>,
 }
 
 impl Load {
@@ -110,6 +124,7 @@ impl Load {
             spec,
             stopped: AtomicBool::new(false),
             answers: Mutex::default(),
+            admitted: Mutex::default(),
         });
         let mut clients = JoinSet::new();
         for client in 0..shared.spec.clients {
@@ -123,7 +138,8 @@ impl Load {
     /// The units that were admitted until now of what is asked for under this number.
     #[must_use]
     pub fn admitted(&self, topic: usize) -> u64 {
-        admitted(&self.shared.answers.lock(), topic)
+        let admitted = self.shared.admitted.lock();
+        admitted.get(&topic).copied().unwrap_or_default()
     }
 
     /// Lets every client hear its last answer; all of them, in order of the answers.
@@ -137,12 +153,8 @@ impl Load {
 /// The units that were admitted of what was asked for under a number, and not given back.
 #[must_use]
 pub fn admitted(answers: &[Answered], topic: usize) -> u64 {
-    let kept = answers.iter().filter(|one| {
-        one.topic == topic
-            && one.is_admitted()
-            && one.refund.is_none_or(|refund| refund.answered.is_none())
-    });
-    kept.map(|one| one.cost).sum()
+    let of_topic = answers.iter().filter(|one| one.topic == topic);
+    of_topic.map(Answered::kept).sum()
 }
 
 async fn ask_until_stopped(shared: Arc<Shared>, mut random: StdRng) {
@@ -196,6 +208,7 @@ async fn ask_once(shared: &Shared, random: &mut StdRng) {
             answered.refund = Some(refund(rig, &node, &decision).await);
         }
     }
+    *shared.admitted.lock().entry(topic).or_default() += answered.kept();
     shared.answers.lock().push(answered);
 }
 
