@@ -91,6 +91,10 @@ pub(super) enum Timer {
 
 /// What a node wants to happen. Instants are of its own clock.
 #[derive(Clone, Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "carried out at once, most are the larger"
+)]
 pub(super) enum Output {
     Send(LinkId, Heading, Frame),
     Timer(Nanos, Timer),

@@ -64,6 +64,10 @@ pub(super) struct Asked {
 
 /// What a question is for.
 #[derive(Clone, Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "few at a time, and most are the larger"
+)]
 pub(super) enum Purpose {
     Group(Group),
     Relay(Relay),
@@ -773,7 +777,10 @@ impl Node {
             Reply::NotOwner { .. } | Reply::TooLate { .. } => {
                 let why = match reply {
                     Reply::NotOwner { .. } => Failure::NotOwner,
-                    _ => Failure::TooLate,
+                    Reply::TooLate { .. }
+                    | Reply::Verdicts { .. }
+                    | Reply::Amended { .. }
+                    | Reply::Pong => Failure::TooLate,
                 };
                 match asked.purpose {
                     _ if asked.over => {}
