@@ -138,9 +138,11 @@ async fn run_node(plan: Plan, data: DataDir, until_stdin_ends: bool) -> Result<E
     edge.leave();
     http.leave();
     let left = timeout(LEAVE_TIMEOUT, async {
-        node.leave().await;
+        node.hand_over().await;
+        // Before the peers are gone, so that whoever asks here until the end gets their answers.
         threads.end().await;
         drop(serving.await);
+        node.depart().await;
     });
     if left.await.is_err() {
         error!(node_id = %name, "leaving has taken too long");

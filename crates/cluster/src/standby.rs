@@ -173,17 +173,19 @@ mod tests {
     }
 
     #[test]
-    fn who_does_not_says_so_unless_it_is_asked_as_standby() {
-        let reached = reached();
+    fn who_does_not_passes_it_on_once_or_says_so() {
+        let cut_off = Behind {
+            is_usable: false,
+            ..reached()
+        };
+        let asked = |asked_as, behind| course(asked_as, &Hold::No, Some(behind));
+        let owner = Course::Relay(node("owner"), at(120));
+        assert_eq!(asked(AskedAs::Owner, &reached()), owner);
+        assert_eq!(asked(AskedAs::Owner, &cut_off), Course::NotOwner);
+        assert_eq!(asked(AskedAs::Relayed, &reached()), Course::NotOwner);
         for asked_as in [AskedAs::Owner, AskedAs::Relayed] {
-            assert_eq!(
-                course(asked_as, &Hold::No, Some(&reached)),
-                Course::NotOwner
-            );
-            assert_eq!(
-                Course::after_relay(asked_as, Some(&reached)),
-                Course::NotOwner
-            );
+            let after = Course::after_relay(asked_as, Some(&reached()));
+            assert_eq!(after, Course::NotOwner);
         }
     }
 

@@ -281,9 +281,14 @@ impl Node {
         self.clients.lock().await.next().await
     }
 
-    /// Leaves the cluster: hands its slots over, tells the others, closes all connections. Takes [`DRAIN`] and
-    /// [`RELAY`] at most, and the timeouts of control and transport, a few seconds.
+    /// Leaves the cluster: [`hand_over`](Self::hand_over), then [`depart`](Self::depart).
     pub async fn leave(&self) {
+        self.hand_over().await;
+        self.depart().await;
+    }
+
+    /// Hands its slots over, and still answers whoever asks. Takes [`DRAIN`] and [`RELAY`] at most.
+    pub async fn hand_over(&self) {
         self.control.leave().await;
         if !self.view().members.is_empty() {
             let drained = self.owner.mover.drained(|| self.view());
@@ -293,6 +298,11 @@ impl Node {
             // Those who do not know yet still ask this node.
             tokio::time::sleep(RELAY).await;
         }
+    }
+
+    /// Tells the others that it goes and closes all connections: no peer can be asked any more. Takes the
+    /// timeouts of control and transport at most, a few seconds.
+    pub async fn depart(&self) {
         self.control.depart().await;
         self.transport.close(CloseCode::Leaving).await;
     }
