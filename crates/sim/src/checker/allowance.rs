@@ -1,9 +1,11 @@
-//! What the formula adds for faults: `X_crash`, `X_dual` and `X_open` of one window.
+//! What the formula adds for faults: X_crash, X_dual and X_open of one window.
 //!
-//! `X_open` is what was answered degraded. `X_crash` is, for each node that lost its memory in the window, what
-//! it had admitted and may not have copied yet. `X_dual` is what was admitted by owners of which the one that
+//! X_open is what was answered degraded. X_crash is, for each node that lost its memory in the window, what
+//! it had admitted and may not have copied yet. X_dual is what was admitted by owners of which the one that
 //! admitted last need not have known: those that were owners at the same time, and standbys. An owner that was
 //! cut off had told nothing since.
+
+use std::collections::BTreeSet;
 
 use tollgate_limit::{DecidedBy, Nanos, NodeId, SEND_AFTER};
 use tollgate_wire::identity::BootId;
@@ -144,10 +146,24 @@ fn is_untold(key: &OfKey<'_>, answer: &Answer) -> bool {
     })
 }
 
+/// Whether a node was cut off from several: then neither owner nor standby need be on its side, and it may have
+/// begun to decide with no copy at all.
+fn is_apart(key: &OfKey<'_>, node: &NodeId, at: Nanos) -> bool {
+    let faults = key.history.faults.iter();
+    let others = faults.filter_map(|fault| match fault {
+        Fault::Cut { from, to, .. } if key.is_felt(fault, at) && from == node => Some(to),
+        Fault::Cut { from, to, .. } if key.is_felt(fault, at) && to == node => Some(from),
+        Fault::Cut { .. } | Fault::Crash { .. } | Fault::Pause { .. } | Fault::Accused { .. } => {
+            None
+        }
+    });
+    others.collect::<BTreeSet<_>>().len() > 1
+}
+
 /// Up to when one node had told the other all, when at `at` both began to decide.
 fn told_until(key: &OfKey<'_>, nodes: (&NodeId, &NodeId), at: Nanos) -> Nanos {
     let (one, other) = nodes;
-    if key.rule.window().span() < MIN_COPIED_WINDOW {
+    if [one, other].iter().any(|node| is_apart(key, node, at)) {
         return Nanos::ZERO;
     }
     let concerns = |fault: &Fault| match fault {

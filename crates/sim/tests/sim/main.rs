@@ -20,4 +20,6 @@ mod mesh;
 mod next_owner;
 mod repeats;
 mod returns;
+mod runs;
+mod survival;
 mod tokens;

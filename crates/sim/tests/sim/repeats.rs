@@ -6,7 +6,7 @@ use std::{process::Command, time::Duration};
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 use tokio::{task::JoinSet, time::sleep};
 use tollgate_node::Timeouts;
-use tollgate_sim::{Fate, Finished, LinkConditions, Simulation, Trace};
+use tollgate_sim::{Fate, Finished, LinkConditions, Simulation, Trace, shipped};
 
 use crate::{
     cluster::{Cluster, check},
@@ -15,6 +15,8 @@ use crate::{
 
 const SEED: u64 = 0x7011_6a7e;
 const LOSSES_PER_MILLE: [u16; 2] = [0, 50];
+/// Runs with a planned change and with a crash.
+const FAULTY_SEEDS: [u64; 2] = [1, 2];
 /// What the child process prints before a hash.
 const MARK: &str = "trace-hash=";
 
@@ -92,9 +94,11 @@ fn another_seed_gives_another_trace() {
 fn trace_hashes() -> Vec<String> {
     let quinn = LOSSES_PER_MILLE.map(|loss| mesh::run(SEED, loss).trace.hash());
     let nodes = LOSSES_PER_MILLE.map(|loss| run_cluster(SEED, loss).trace.hash());
+    let runs = FAULTY_SEEDS.map(|seed| shipped::run(seed).hash);
     quinn
         .iter()
         .chain(&nodes)
+        .chain(&runs)
         .map(|hash| format!("{hash:016x}"))
         .collect()
 }
