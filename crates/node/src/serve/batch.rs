@@ -171,11 +171,13 @@ impl Stream {
         }
         let owner = batch.owner;
         let (boot, name) = match head.way {
-            Way::Owner | Way::Standby { .. } => (&self.boot, (self.caller, id)),
+            Way::Owner | Way::Standby { number: 0, .. } => (&self.boot, (self.caller, id)),
+            // Whom the caller asked first may have passed it on to this node, which knows it by that name.
+            Way::Standby { link, number } => {
+                named(&mut self.relayed, owner, ((self.caller.0, link), number))
+            }
             Way::Relayed { boot, link, number } => {
-                let caller = (boot, link);
-                let relayed = relayed_of(&mut self.relayed, owner, caller);
-                (relayed, (caller, number))
+                named(&mut self.relayed, owner, ((boot, link), number))
             }
         };
         let (_caller, number) = name;
@@ -301,17 +303,18 @@ impl Stream {
     }
 }
 
-/// What is remembered of the caller of a relayed check.
-fn relayed_of<'a>(
-    relayed: &'a mut Option<(Caller, Arc<Boot>)>,
+/// What is remembered of the caller that a check is named by, and that name.
+fn named<'a>(
+    known: &'a mut Option<(Caller, Arc<Boot>)>,
     owner: &Owner,
-    caller: Caller,
-) -> &'a Arc<Boot> {
-    if relayed.as_ref().is_some_and(|(known, _)| *known != caller) {
-        *relayed = None;
+    name: (Caller, u64),
+) -> (&'a Arc<Boot>, (Caller, u64)) {
+    let (caller, _number) = name;
+    if known.as_ref().is_some_and(|(known, _)| *known != caller) {
+        *known = None;
     }
-    let (_caller, boot) = relayed.get_or_insert_with(|| (caller, owner.boots.of(caller)));
-    boot
+    let (_caller, boot) = known.get_or_insert_with(|| (caller, owner.boots.of(caller)));
+    (boot, name)
 }
 
 fn put_all(
