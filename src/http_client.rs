@@ -190,9 +190,18 @@ impl Connection {
 
     async fn exchange(&mut self, call: Call<'_>) -> Result<Answer, CallError> {
         let request = self.request(call)?;
-        let sender = self.ready().await?;
-        let sent = sender.send_request(request).await;
-        let response = sent.map_err(|error| self.broken(&error))?;
+        let response = match self.ready().await?.try_send_request(request).await {
+            Ok(response) => response,
+            Err(mut error) => match error.take_message() {
+                // The connection was closed just then, and nothing was sent.
+                Some(unsent) => {
+                    self.open = None;
+                    let sent = self.ready().await?.send_request(unsent).await;
+                    sent.map_err(|error| self.broken(&error))?
+                }
+                None => return Err(self.broken(error.error())),
+            },
+        };
         let (parts, body) = response.into_parts();
         let body = Limited::new(body, MAX_ANSWER).collect().await;
         Ok(Answer {

@@ -1,5 +1,7 @@
 //! Counts survive, over real processes: restarts, kills, joins, hot keys and switches.
 
+#![allow(clippy::print_stdout, reason = "the figures of a run")]
+
 mod hot_key;
 mod join;
 mod kill;

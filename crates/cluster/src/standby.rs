@@ -178,7 +178,7 @@ mod tests {
             is_usable: false,
             ..reached()
         };
-        let asked = |asked_as, behind| course(asked_as, &Hold::No, Some(behind));
+        let asked = |asked_as, behind: &Behind| course(asked_as, &Hold::No, Some(behind));
         let owner = Course::Relay(node("owner"), at(120));
         assert_eq!(asked(AskedAs::Owner, &reached()), owner);
         assert_eq!(asked(AskedAs::Owner, &cut_off), Course::NotOwner);

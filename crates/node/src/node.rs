@@ -287,7 +287,7 @@ impl Node {
         self.depart().await;
     }
 
-    /// Hands its slots over, and still answers whoever asks. Takes [`DRAIN`] and [`RELAY`] at most.
+    /// Hands its slots over, and still answers whoever asks. Takes six seconds at most.
     pub async fn hand_over(&self) {
         self.control.leave().await;
         if !self.view().members.is_empty() {

@@ -25,6 +25,10 @@ const TOLD: usize = 3;
 /// Whole clusters in virtual time, with faults by seed.
 #[derive(Clone, Debug, Parser)]
 #[command(name = "tollgate-sim")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "flags of a command line are independent of each other"
+)]
 struct Arguments {
     /// How many seeds the protocol alone is run with, in each of its two modes.
     #[arg(long = "seeds", default_value_t = 1_000)]

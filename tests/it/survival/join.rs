@@ -7,7 +7,7 @@ use super::{
     load::{Load, faulty, quantile, tallies},
     owner_of, until_settled,
 };
-use crate::harness::{Signal, is_node, send_signal, until};
+use crate::harness::{Dev, Signal, is_node, send_signal, until};
 
 const NODES: usize = 6;
 const LIMIT: u64 = 40;
@@ -21,14 +21,7 @@ const ALL_WITHIN: Duration = Duration::from_secs(1);
 
 #[test]
 fn a_node_that_joins_under_load_takes_keys_with_their_counts() {
-    let mut cluster = cluster(u16::try_from(NODES).unwrap(), LIMIT, "1h");
-    let sixth = cluster.nodes[NODES - 1].clone();
-    send_signal(sixth.pid, Signal::Terminate);
-    until("the sixth has left", Duration::from_secs(12), || {
-        (!is_node(&sixth)).then_some(())
-    });
-    let five: Vec<_> = (0..NODES - 1).collect();
-    until_settled(&cluster, &five);
+    let (mut cluster, five) = five_of_six();
     let urls: Vec<_> = five
         .iter()
         .map(|number| cluster.nodes[*number].http.clone())
@@ -93,4 +86,17 @@ fn a_node_that_joins_under_load_takes_keys_with_their_counts() {
         quantile(&sent, 990)
     );
     assert!(quantile(&sent, 1000) < ALL_WITHIN);
+}
+
+/// A cluster of which the sixth node has left.
+fn five_of_six() -> (Dev, Vec<usize>) {
+    let cluster = cluster(u16::try_from(NODES).unwrap(), LIMIT, "1h");
+    let sixth = cluster.nodes[NODES - 1].clone();
+    send_signal(sixth.pid, Signal::Terminate);
+    until("the sixth has left", Duration::from_secs(12), || {
+        (!is_node(&sixth)).then_some(())
+    });
+    let five: Vec<_> = (0..NODES - 1).collect();
+    until_settled(&cluster, &five);
+    (cluster, five)
 }

@@ -1,10 +1,13 @@
 //! P6: a rolling restart of every node keeps all counts.
 
-use std::time::Duration;
+use std::{
+    collections::BTreeMap,
+    time::{Duration, Instant},
+};
 
 use super::{
     cluster,
-    load::{End, Load, faulty, quantile, tallies},
+    load::{End, Load, Sent, faulty, quantile, tallies},
     until_settled,
 };
 use crate::harness::{Signal, is_node, now, send_signal, until};
@@ -64,6 +67,22 @@ fn a_rolling_restart_of_all_nodes_keeps_all_counts() {
         quantile(&sent, 990),
         quantile(&sent, 1000),
     );
+    tell(&sent, &events);
+    let faulty = faulty(&sent);
+    assert!(faulty.is_empty(), "{}: {:?}", faulty.len(), faulty[0]);
+    for (client, tally) in tallies(&sent) {
+        let most = LIMIT + tally.degraded;
+        let least = tally.sent.min(LIMIT);
+        assert!(
+            (least..=most).contains(&tally.admitted),
+            "{client}: {tally:?}, not within {least} and {most}"
+        );
+    }
+    assert!(share < 0.01, "{degraded} of {} are degraded", sent.len());
+}
+
+/// Tells how many answers were degraded, when and by whom.
+fn tell(sent: &[Sent], events: &[(Instant, &str)]) {
     for pair in events.windows(2) {
         let [(from, what), (until, _)] = pair else {
             continue;
@@ -82,26 +101,13 @@ fn a_rolling_restart_of_all_nodes_keeps_all_counts() {
             degraded.len()
         );
     }
-    let mut by = std::collections::BTreeMap::<_, u64>::new();
-    for one in &sent {
+    let mut by = BTreeMap::<_, u64>::new();
+    for one in sent.iter().filter(|one| one.is_degraded()) {
         if let End::Admitted(said) | End::Refused(said) = &one.end {
             let at = events.iter().rposition(|(at, _)| *at <= one.at);
-            let node = said.node.clone();
-            if said.degraded {
-                *by.entry((at, node, said.by.clone())).or_default() += 1;
-            }
+            *by.entry((at, said.node.as_str(), said.by.as_str()))
+                .or_default() += 1;
         }
     }
-    println!("decided by, degraded: {by:?}");
-    let faulty = faulty(&sent);
-    assert!(faulty.is_empty(), "{}: {:?}", faulty.len(), faulty[0]);
-    for (client, tally) in tallies(&sent) {
-        let most = LIMIT + tally.degraded;
-        let least = tally.sent.min(LIMIT);
-        assert!(
-            (least..=most).contains(&tally.admitted),
-            "{client}: {tally:?}, not within {least} and {most}"
-        );
-    }
-    assert!(share < 0.01, "{degraded} of {} are degraded", sent.len());
+    println!("degraded, by event, node and who decided: {by:?}");
 }

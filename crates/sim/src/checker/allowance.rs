@@ -1,7 +1,7 @@
-//! What the formula adds for faults: X_crash, X_dual and X_open of one window.
+//! What the formula adds for faults: `X_crash`, `X_dual` and `X_open` of one window.
 //!
-//! X_open is what was answered degraded. X_crash is, for each node that lost its memory in the window, what
-//! it had admitted and may not have copied yet. X_dual is what was admitted by owners of which the one that
+//! `X_open` is what was answered degraded. `X_crash` is, for each node that lost its memory in the window, what
+//! it had admitted and may not have copied yet. `X_dual` is what was admitted by owners of which the one that
 //! admitted last need not have known: those that were owners at the same time, and standbys. An owner that was
 //! cut off had told nothing since.
 
