@@ -15,7 +15,7 @@ mod written;
 
 use std::time::Duration;
 
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 use tollgate_limit::Nanos;
 use tollgate_node::Timeouts;
 
@@ -39,6 +39,10 @@ pub const SETTLE: Duration = Duration::from_secs(20);
 const FORM: Duration = Duration::from_secs(30);
 /// From one placement to where nothing is degraded any more.
 const CALM: Duration = Duration::from_secs(1);
+/// Longer than a suspicion: who is settled for so long stays so.
+const STEADY: Duration = Duration::from_secs(4);
+/// How often it is looked whether they are.
+const GLANCE: Duration = Duration::from_millis(50);
 /// How long it is looked whether anything is.
 const LOOK: Duration = Duration::from_secs(2);
 /// The longest that a run takes.
@@ -112,13 +116,10 @@ async fn scenario(simulation: &Simulation, plan: &Plan) -> Result<Seen, RigError
     striker.run(plan).await;
 
     let mut trouble = Vec::new();
-    let settled = match rig.settle(SETTLE).await {
-        Ok(settled) => Some(settled),
-        Err(error) => {
-            trouble.push(error.to_string());
-            None
-        }
-    };
+    let settled = settle(&rig).await;
+    if settled.is_none() {
+        trouble.push(format!("not at rest {SETTLE:?} after the last fault"));
+    }
     sleep(CALM).await;
     let calm_from = rig.network().now();
     sleep(LOOK).await;
@@ -150,6 +151,26 @@ async fn scenario(simulation: &Simulation, plan: &Plan) -> Result<Seen, RigError
         settled,
         trouble,
     })
+}
+
+/// Waits until the nodes are settled and stay so; how long it took until then. What was suspected while there
+/// were faults is given up up to a suspicion's length later.
+async fn settle(rig: &Rig) -> Option<Duration> {
+    let begun = rig.network().now();
+    let passed = || rig.network().now().saturating_sub(begun);
+    while let Some(left) = SETTLE.checked_sub(passed()) {
+        rig.settle(left).await.ok()?;
+        let settled = passed();
+        let steady = async {
+            while rig.is_settled() {
+                sleep(GLANCE).await;
+            }
+        };
+        if timeout(STEADY, steady).await.is_err() {
+            return Some(settled);
+        }
+    }
+    None
 }
 
 fn terms(rig: &Rig) -> Terms {

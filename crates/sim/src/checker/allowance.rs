@@ -125,6 +125,9 @@ fn dual(key: &OfKey<'_>, known: &[&Answer]) -> u64 {
         })
     };
     let others = known.iter().copied().filter(|it| it.boot != last.boot);
+    if began_apart(key, last) {
+        return sum(others);
+    }
     sum(others.filter(|answer| is_untold(key, answer) || is_unheard(answer)))
 }
 
@@ -144,6 +147,15 @@ fn is_untold(key: &OfKey<'_>, answer: &Answer) -> bool {
             answer.latest() >= told_until(key, (&own.node, &other.node), since)
         })
     })
+}
+
+/// Whether the one that decided took over while it was cut off from several.
+fn began_apart(key: &OfKey<'_>, answer: &Answer) -> bool {
+    let holds = |held: &&&Held| {
+        held.boot == answer.boot && held.since <= answer.latest() && answer.earliest() <= held.until
+    };
+    let mut own = key.holds.iter().filter(holds);
+    own.any(|held| is_apart(key, &held.node, held.since))
 }
 
 /// Whether a node was cut off from several: then neither owner nor standby need be on its side, and it may have
