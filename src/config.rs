@@ -50,6 +50,8 @@ pub struct Defaults {
     pub check_deadline_ms: u64,
     /// An owner that has not answered by then is passed by.
     pub forward_timeout_ms: u64,
+    /// A standby that has not answered by then is passed by; the check's deadline if that is shorter.
+    pub standby_timeout_ms: u64,
     /// How long a joining node looks for others.
     pub join_timeout: Duration,
     /// The folder that a node keeps its files in.
@@ -75,6 +77,7 @@ pub const DEFAULTS: Defaults = Defaults {
     weight: 1,
     check_deadline_ms: 50,
     forward_timeout_ms: 20,
+    standby_timeout_ms: 20,
     join_timeout: Duration::from_secs(3),
     data_dir: "data",
     cluster_file: "cluster.toml",

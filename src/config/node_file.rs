@@ -179,35 +179,38 @@ fn quic_settings(source: &Source, raw: &RawNode) -> Result<QuicSettings, ConfigE
 
 fn timeouts(source: &Source, raw: &RawNode) -> Result<Timeouts, ConfigError> {
     let deadline = raw.check_deadline_ms.as_ref();
-    let forward = raw.forward_timeout_ms.as_ref();
     let check_deadline = parts::millis(
         source,
         deadline,
         "check_deadline_ms",
         DEFAULTS.check_deadline_ms,
     )?;
-    let forward_timeout = parts::millis(
-        source,
-        forward,
-        "forward_timeout_ms",
-        DEFAULTS.forward_timeout_ms,
-    )?;
-    if forward_timeout > check_deadline {
-        let span = forward.or(deadline).map_or(0..0, toml::Spanned::span);
+    let within = |named: Option<&_>, name, default| {
+        let timeout = parts::millis(source, named, name, default)?;
+        if timeout <= check_deadline {
+            return Ok(timeout);
+        }
+        let span = named.or(deadline).map_or(0..0, toml::Spanned::span);
         let wrong = format!(
             "{} ms is longer than check_deadline_ms",
-            forward_timeout.as_millis()
+            timeout.as_millis()
         );
         let right = format!("at most {}", check_deadline.as_millis());
-        return Err(source.mistake(&span, "forward_timeout_ms", wrong, right));
-    }
+        Err(source.mistake(&span, name, wrong, right))
+    };
+    let forward = raw.forward_timeout_ms.as_ref();
+    let forward = within(forward, "forward_timeout_ms", DEFAULTS.forward_timeout_ms)?;
+    let standby = match raw.standby_timeout_ms.as_ref() {
+        None => check_deadline.min(Duration::from_millis(DEFAULTS.standby_timeout_ms)),
+        named => within(named, "standby_timeout_ms", DEFAULTS.standby_timeout_ms)?,
+    };
     let join = raw
         .join_timeout
         .map_or(DEFAULTS.join_timeout, |span| Duration::from(span.0));
     Ok(Timeouts {
         check_deadline,
-        forward: forward_timeout,
-        standby: Timeouts::default().standby.min(check_deadline),
+        forward,
+        standby,
         join,
     })
 }

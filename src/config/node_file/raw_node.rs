@@ -21,6 +21,7 @@ pub(super) struct RawNode {
     pub(super) inline_limits: Option<bool>,
     pub(super) check_deadline_ms: Option<Spanned<Whole>>,
     pub(super) forward_timeout_ms: Option<Spanned<Whole>>,
+    pub(super) standby_timeout_ms: Option<Spanned<Whole>>,
     pub(super) join_timeout: Option<Span>,
     #[serde(default)]
     pub(super) http: RawHttp,
