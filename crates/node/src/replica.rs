@@ -13,6 +13,8 @@ mod mover;
 mod orders;
 mod pump;
 mod report;
+mod seen;
+mod shared;
 mod source;
 
 pub(crate) use self::{

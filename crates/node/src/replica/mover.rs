@@ -15,16 +15,18 @@ use std::{
 use parking_lot::Mutex;
 use tokio::sync::{Notify, futures::Notified};
 use tollgate_cluster::{
-    Motion, MotionAction, MotionView, OwedSlots, Reports, SlotStates, Source, TakenIn, take_in,
+    Motion, MotionAction, OwedSlots, Reports, SlotStates, Source, TakenIn, take_in,
 };
 use tollgate_limit::{Nanos, NodeId, Series, SlotId, SlotSet, Store};
-use tollgate_wire::{
-    identity::{BootId, Phase},
-    replica::Order,
-};
+use tollgate_wire::{identity::BootId, replica::Order};
 use tracing::debug;
 
-use super::{orders::Orders, report::owed_slots};
+use super::{
+    orders::Orders,
+    report::owed_slots,
+    seen::{Seen, motion_view},
+    shared::Shared,
+};
 use crate::{FollowerReport, ReplicaReport, view::View};
 
 /// What moves slots and counts between this node and the others.
@@ -50,31 +52,6 @@ pub(crate) struct Mover {
     moved: Notify,
     timer: Notify,
     pub(crate) counters: MoverCounters,
-}
-
-/// Slots in which the local shares have counted.
-#[derive(Debug, Default)]
-struct Shared {
-    /// Since the last rest.
-    fresh: SlotSet,
-    /// Before it.
-    rested: SlotSet,
-}
-
-/// What tells one view from another.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Seen {
-    generation: u64,
-    placement: u64,
-}
-
-impl Seen {
-    fn of(view: &View) -> Self {
-        Self {
-            generation: view.identity.generation,
-            placement: view.placement.fingerprint(),
-        }
-    }
 }
 
 /// What the moving of counts counts.
@@ -333,13 +310,7 @@ impl Mover {
 
     /// What the shares have counted has rested for once more.
     pub(super) fn rest_shares(&self) {
-        let mut shared = self.shared.lock();
-        if shared.fresh.is_empty() && shared.rested.is_empty() {
-            return;
-        }
-        let fresh = std::mem::take(&mut shared.fresh);
-        let rested = std::mem::replace(&mut shared.rested, fresh);
-        drop(shared);
+        let rested = self.shared.lock().rest();
         self.owed.mark_all(&rested);
     }
 
@@ -422,25 +393,5 @@ impl Mover {
     /// Slots on their way to this node, and away from it.
     pub(crate) fn moving(&self) -> (usize, usize) {
         self.motion.lock().moving()
-    }
-}
-
-/// The part of a view that the motion goes by.
-fn motion_view(view: &View) -> MotionView {
-    let phase = view.phase();
-    let prospective = (phase == Phase::Joining).then(|| {
-        let identity = &view.identity;
-        let placement = &view.placement;
-        Arc::new(placement.with_member(&identity.node, identity.weight))
-    });
-    let members = view.members.iter();
-    MotionView {
-        placement: Arc::clone(&view.placement),
-        own: view.own,
-        phase,
-        prospective,
-        members: members
-            .map(|member| (member.node.clone(), member.boot, member.phase))
-            .collect(),
     }
 }
