@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tollgate_cluster::{Acceptance, AmendWindow, Amendment};
+use tollgate_cluster::{Acceptance, Amendment};
 use tollgate_limit::{Ask, Change, Nanos};
 use tollgate_wire::identity::BootId;
 
