@@ -58,8 +58,10 @@ impl Report {
             count(fault.kind(), 1);
         }
         let changes = run.history.changes.iter();
-        let changes = changes.filter(|at| **at > Nanos::ZERO);
-        count("planned change", number(changes.count()));
+        let changes = number(changes.filter(|at| **at > Nanos::ZERO).count());
+        if changes > 0 {
+            count("planned change", changes);
+        }
         let degraded = run.history.answers.iter().filter(|it| it.degraded);
         Self {
             seed: run.seed,

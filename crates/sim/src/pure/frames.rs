@@ -61,6 +61,7 @@ pub(super) struct AmendFrame {
 
 /// An answer.
 #[derive(Clone, Debug)]
+#[expect(clippy::large_enum_variant, reason = "nearly all are the larger")]
 pub(super) enum Reply {
     Verdicts {
         number: u64,

@@ -70,7 +70,7 @@ fn fixed(limit: u64, millis: u64) -> Algorithm {
 }
 
 /// The counters: name, algorithm, how often they are asked for.
-fn counters() -> [(&'static str, Algorithm, u32); 20] {
+fn counters() -> [(&'static str, Algorithm, u32); 21] {
     let (hard, soft) = (OldestSlice::Full, OldestSlice::Weighted);
     let tokens = |limit, burst| {
         Algorithm::TokenBucket(TokenBucket {
@@ -96,6 +96,7 @@ fn counters() -> [(&'static str, Algorithm, u32); 20] {
         ("wide-hour-soft", slices(100_000, HOUR, soft), 8),
         ("wide-hour-log", log(10_000, HOUR), 8),
         ("wide-hour-fixed", fixed(100_000, HOUR), 8),
+        ("rare-hour", slices(1_000, HOUR, hard), 2),
         ("soft", slices(20, 3_000, soft), 8),
         ("hard", slices(12, 3_000, hard), 8),
         ("hard-minute", slices(50, 60_000, hard), 8),

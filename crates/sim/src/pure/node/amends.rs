@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tollgate_cluster::{Acceptance, AmendWindow, Amendment};
+use tollgate_cluster::{Acceptance, Amendment};
 use tollgate_limit::{Ask, Change, Nanos};
 use tollgate_wire::identity::BootId;
 
@@ -33,6 +33,8 @@ struct Outstanding {
     /// Whose counters hold the charge.
     boot: Option<BootId>,
     client: Option<u64>,
+    /// Whether who charged was asked and cannot give it back.
+    is_moved: bool,
     /// Peer, its boot, and the number there.
     sent: Option<(usize, BootId, u64)>,
 }
@@ -62,6 +64,7 @@ impl Node {
                 change: amend.change,
                 boot: amend.boot,
                 client: Some(amend.id),
+                is_moved: false,
                 sent: None,
             },
         );
@@ -77,6 +80,7 @@ impl Node {
                 change,
                 boot: Some(boot),
                 client: None,
+                is_moved: false,
                 sent: None,
             },
         );
@@ -137,7 +141,16 @@ impl Node {
             }
             outstanding.sent = None;
         }
+        if outstanding.boot == Some(self.boot) && self.gives_back_in_stead(now, &outstanding) {
+            self.amending.outstanding.remove(&name);
+            if let Some(client) = outstanding.client {
+                self.out.push(Output::Amended(client));
+            }
+            return;
+        }
         let to = match self.states.hold(slot) {
+            // Who stood in for the owner gives back what it counted: only that one writes its series.
+            _ if let Some(peer) = self.stood_in(&outstanding) => Some(peer),
             Hold::Yes => {
                 let change = Self::change_at(&outstanding, self.boot);
                 if self.store.try_amend(now, &outstanding.ask, change) {
@@ -163,6 +176,28 @@ impl Node {
             self.send_amend_to(peer, sequence, outstanding.ask, change);
         }
         self.amending.outstanding.insert(name, outstanding);
+    }
+
+    /// The peer that has charged and is not the owner, unless it has said that it cannot give it back.
+    fn stood_in(&self, outstanding: &Outstanding) -> Option<usize> {
+        if outstanding.is_moved || !matches!(outstanding.change, Change::GiveBack { .. }) {
+            return None;
+        }
+        let boot = outstanding.boot?;
+        self.peers.iter().position(|peer| peer.boot == Some(boot))
+    }
+
+    /// Gives back what this node has counted for another.
+    fn gives_back_in_stead(&mut self, now: Nanos, outstanding: &Outstanding) -> bool {
+        let key = outstanding.ask.key;
+        let is_ours = self.copies.stood_in.contains(key.slot()) && !self.holds(key);
+        if is_ours && matches!(outstanding.change, Change::GiveBack { .. }) {
+            self.store.amend(now, &outstanding.ask, outstanding.change);
+            self.wrote(now);
+            self.owe(now, key);
+            return true;
+        }
+        false
     }
 
     fn send_amend_to(&mut self, peer: usize, sequence: u64, ask: Ask, change: Change) {
@@ -198,6 +233,7 @@ impl Node {
         } else if let Some(outstanding) = self.amending.outstanding.get_mut(&name) {
             // For who owns it now, a little later.
             outstanding.sent = None;
+            outstanding.is_moved = true;
             self.amend_later(now);
         }
     }
@@ -208,13 +244,22 @@ impl Node {
             return;
         };
         let origin = (boot, link_to(self.me));
-        let holds = self.holds(frame.ask.key);
-        let window = self.windows.entry(origin).or_insert_with(AmendWindow::new);
-        let acceptance = match holds {
+        let key = frame.ask.key;
+        let holds = self.holds(key);
+        let stood_in = matches!(frame.change, Change::GiveBack { .. })
+            && self.copies.stood_in.contains(key.slot());
+        let window = self.windows.entry(origin).or_default();
+        let acceptance = match holds || stood_in {
             true => window.accept(frame.sequence),
             false => window.refuse(frame.sequence),
         };
         let done = match acceptance {
+            Acceptance::Fresh if !holds => {
+                self.store.amend(now, &frame.ask, frame.change);
+                self.wrote(now);
+                self.owe(now, key);
+                true
+            }
             Acceptance::Fresh => {
                 let done = self.store.try_amend(now, &frame.ask, frame.change);
                 self.wrote(now);

@@ -32,6 +32,8 @@ pub(super) struct Copies {
     due: std::collections::VecDeque<Nanos>,
     /// Slots in which this node counted for another.
     owed: SlotSet,
+    /// Slots in which it ever did, and has not forgotten it.
+    pub(super) stood_in: SlotSet,
     /// Slots in which its local shares have admitted.
     shared: SlotSet,
     /// What was taken out of the local shares and is told to nobody yet, and its writer's time.
@@ -76,6 +78,7 @@ impl Node {
                 MotionAction::Close(slots) => self.store.close(&slots),
                 MotionAction::Forget(slots) => {
                     self.store.forget(&slots);
+                    self.copies.stood_in.subtract(&slots);
                 }
                 MotionAction::Subscribe(node, slots) => {
                     self.order(&node, Order::Subscribe(slots));
@@ -211,6 +214,7 @@ impl Node {
     /// This node counted for a key that is another's.
     pub(super) fn owe(&mut self, now: Nanos, key: KeyHash) {
         self.copies.owed.insert(key.slot());
+        self.copies.stood_in.insert(key.slot());
         self.tell_owed(now);
         self.report_soon(now);
     }

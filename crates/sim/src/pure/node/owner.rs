@@ -2,6 +2,7 @@
 
 use tollgate_cluster::{AskedAs, Behind, Course, DecidedRing, HOLD, Hold};
 use tollgate_limit::{Ask, DecidedBy, Mode, Nanos};
+
 use tollgate_wire::peer::{Said, Way};
 
 use super::{
@@ -114,7 +115,9 @@ impl Node {
             let slot = ask.key.slot();
             let owner = self.view.owner(slot);
             let boot = owner.and_then(|owner| self.view.boot_of(owner));
-            boot.is_some_and(|boot| self.states.has_copy(slot, boot))
+            // Of short windows there is no copy.
+            let is_copied = ask.rule.window().span() >= MIN_COPIED_WINDOW;
+            is_copied && boot.is_some_and(|boot| self.states.has_copy(slot, boot))
         })
     }
 
@@ -173,14 +176,20 @@ impl Node {
             frame: relay.frame,
             until: relay.until,
         };
-        if parked.until > now && !self.watch.is_late(now) {
+        // Who asked for the owner hears nothing while it may be counted there; its own time ends it.
+        let unknown = !astray && asked_as(&parked.frame) == AskedAs::Owner;
+        if parked.until > now && !self.watch.is_late(now) && !unknown {
             self.without_relay(now, &parked, astray);
         }
     }
 
     pub(super) fn relay_heard(&mut self, now: Nanos, relay: Relay, asked: &Asked, heard: Heard) {
-        if asked.over {
-            return self.give_back_late(now, asked, &heard);
+        if asked.over && asked_as(&relay.frame) == AskedAs::Standby {
+            // This node has decided itself. Who asked the owner under this name hears of it from the owner.
+            if matches!(relay.frame.way, Way::Standby { number: 0, .. }) {
+                self.give_back_late(now, asked, &heard);
+            }
+            return;
         }
         let said = heard.said.unwrap_or_else(|| Said {
             node: self.peers[heard.peer].name.as_str().to_owned(),
@@ -303,6 +312,9 @@ impl Node {
         self.decide_or_pass_on(now, parked);
     }
 }
+
+/// Shorter windows are not copied.
+const MIN_COPIED_WINDOW: Nanos = Nanos::from_millis(2_000);
 
 const fn asked_as(frame: &CheckFrame) -> AskedAs {
     match frame.way {

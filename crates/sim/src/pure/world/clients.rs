@@ -63,7 +63,7 @@ impl World {
         };
         let admitted = said.verdict.is_allowed() && waiting.check.mode == CheckMode::Consume;
         let by_owner = matches!(said.by, DecidedBy::Owner | DecidedBy::Standby);
-        if !admitted || !by_owner || self.clients.random_range(0..20) != 0 {
+        if !admitted || !by_owner || self.clients.random_range(0..12) != 0 {
             return;
         }
         let amend = ClientAmend {
