@@ -25,6 +25,10 @@ const TOLD: usize = 3;
 /// Whole clusters in virtual time, with faults by seed.
 #[derive(Clone, Debug, Parser)]
 #[command(name = "tollgate-sim")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a flag of the command line"
+)]
 struct Arguments {
     /// How many seeds the protocol alone is run with, in each of its two modes.
     #[arg(long = "seeds", default_value_t = 1_000)]
@@ -185,6 +189,7 @@ fn summarize(out: &mut impl Write, what: &str, summary: &Summary) -> io::Result<
         degraded,
         failed,
         slowest,
+        worst,
     } = summary;
     writeln!(
         out,
@@ -198,6 +203,9 @@ fn summarize(out: &mut impl Write, what: &str, summary: &Summary) -> io::Result<
         out,
         "  longest from the last fault to one placement: {slowest:?}"
     )?;
+    if let Some(worst) = worst {
+        writeln!(out, "  worst over-admission: {worst}")?;
+    }
     writeln!(out, "  seeds that broke a promise: {}", failed.len())
 }
 
