@@ -172,20 +172,33 @@ mod tests {
         }
     }
 
+    /// Who asks may know of a change that this node has not heard of.
     #[test]
-    fn who_does_not_passes_it_on_once_or_says_so() {
-        let cut_off = Behind {
+    fn who_does_not_passes_it_on_to_whom_it_takes_for_the_owner() {
+        let reached = reached();
+        let to_owner = Course::Relay(reached.owner.clone(), at(120));
+        let lost = Behind {
             is_usable: false,
-            ..reached()
+            ..reached.clone()
         };
-        let asked = |asked_as, behind: &Behind| course(asked_as, &Hold::No, Some(behind));
-        let owner = Course::Relay(node("owner"), at(120));
-        assert_eq!(asked(AskedAs::Owner, &reached()), owner);
-        assert_eq!(asked(AskedAs::Owner, &cut_off), Course::NotOwner);
-        assert_eq!(asked(AskedAs::Relayed, &reached()), Course::NotOwner);
+        let course = |behind| course(AskedAs::Owner, &Hold::No, behind);
+        assert_eq!(course(Some(&reached)), to_owner);
+        assert_eq!(course(Some(&lost)), Course::NotOwner);
+        assert_eq!(course(None), Course::NotOwner);
+    }
+
+    #[test]
+    fn who_does_not_says_so_unless_it_is_asked_as_standby() {
+        let reached = reached();
+        assert_eq!(
+            course(AskedAs::Relayed, &Hold::No, Some(&reached)),
+            Course::NotOwner
+        );
         for asked_as in [AskedAs::Owner, AskedAs::Relayed] {
-            let after = Course::after_relay(asked_as, Some(&reached()));
-            assert_eq!(after, Course::NotOwner);
+            assert_eq!(
+                Course::after_relay(asked_as, Some(&reached)),
+                Course::NotOwner
+            );
         }
     }
 

@@ -15,7 +15,7 @@ mod total;
 mod violation;
 
 use self::of_key::OfKey;
-pub use self::violation::Violation;
+pub use self::{bound::Over, violation::Violation};
 use crate::history::{Fault, History};
 
 /// The most violations that are told of one history.
@@ -35,6 +35,14 @@ pub fn check(history: &History) -> Vec<Violation> {
     }
     broken.truncate(MAX_VIOLATIONS);
     broken
+}
+
+/// The window that held the most beyond what its algorithm allows; `None`: none did.
+#[must_use]
+pub fn worst(history: &History) -> Option<Over> {
+    let rules = history.rules.iter();
+    let worst = rules.filter_map(|(name, rule)| bound::worst(&OfKey::of(history, name, *rule)));
+    worst.max_by_key(Over::units)
 }
 
 /// P3: every check is answered in time, unless the node that was asked died or did not run.

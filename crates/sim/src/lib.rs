@@ -20,7 +20,7 @@ pub mod shipped;
 mod simulation;
 
 pub use self::{
-    checker::{Violation, check},
+    checker::{Over, Violation, check, worst},
     network::{
         BindError, Datagram, Difference, Fate, LinkConditions, Network, Record, SimSocket, Trace,
     },

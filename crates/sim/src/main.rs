@@ -27,7 +27,7 @@ const TOLD: usize = 3;
 #[command(name = "tollgate-sim")]
 #[expect(
     clippy::struct_excessive_bools,
-    reason = "flags of a command line are independent of each other"
+    reason = "each is a flag of the command line"
 )]
 struct Arguments {
     /// How many seeds the protocol alone is run with, in each of its two modes.
@@ -189,6 +189,7 @@ fn summarize(out: &mut impl Write, what: &str, summary: &Summary) -> io::Result<
         degraded,
         failed,
         slowest,
+        worst,
     } = summary;
     writeln!(
         out,
@@ -202,6 +203,9 @@ fn summarize(out: &mut impl Write, what: &str, summary: &Summary) -> io::Result<
         out,
         "  longest from the last fault to one placement: {slowest:?}"
     )?;
+    if let Some(worst) = worst {
+        writeln!(out, "  worst over-admission: {worst}")?;
+    }
     writeln!(out, "  seeds that broke a promise: {}", failed.len())
 }
 

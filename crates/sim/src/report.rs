@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use tollgate_limit::Nanos;
 
-use crate::{Violation, history::History, pure};
+use crate::{Over, Violation, history::History, pure, worst};
 
 /// One run.
 #[derive(Clone, Debug)]
@@ -25,6 +25,8 @@ pub struct Report {
     pub trouble: Vec<String>,
     /// Virtual time from the last fault to one placement; `None`: there was none, or it never came.
     pub settled: Option<Duration>,
+    /// The window that held the most beyond what its algorithm allows; `None`: none did.
+    pub worst: Option<Over>,
     /// A hash of all that happened.
     pub hash: u64,
     /// All that its clients saw; `None`: it came to no end.
@@ -44,6 +46,7 @@ impl Report {
             violations: Vec::new(),
             trouble,
             settled: None,
+            worst: None,
             hash: 0,
             history: None,
         }
@@ -58,8 +61,10 @@ impl Report {
             count(fault.kind(), 1);
         }
         let changes = run.history.changes.iter();
-        let changes = changes.filter(|at| **at > Nanos::ZERO);
-        count("planned change", number(changes.count()));
+        let changes = number(changes.filter(|at| **at > Nanos::ZERO).count());
+        if changes > 0 {
+            count("planned change", changes);
+        }
         let degraded = run.history.answers.iter().filter(|it| it.degraded);
         Self {
             seed: run.seed,
@@ -70,6 +75,7 @@ impl Report {
             violations: run.violations,
             trouble: run.unsettled,
             settled: None,
+            worst: worst(&run.history),
             hash: run.trace,
             history: Some(run.history),
         }

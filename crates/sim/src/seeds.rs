@@ -11,7 +11,7 @@ use std::{
     time::Duration,
 };
 
-use crate::Report;
+use crate::{Over, Report};
 
 /// What many runs came to.
 #[derive(Clone, Debug, Default)]
@@ -28,6 +28,8 @@ pub struct Summary {
     pub failed: Vec<u64>,
     /// The longest time from the last fault to one placement.
     pub slowest: Duration,
+    /// The window of all runs that held the most beyond what its algorithm allows; `None`: none did.
+    pub worst: Option<Over>,
 }
 
 impl Summary {
@@ -43,6 +45,8 @@ impl Summary {
             self.failed.push(report.seed);
             self.failed.sort_unstable();
         }
+        let worst = self.worst.take().into_iter().chain(report.worst.clone());
+        self.worst = worst.max_by_key(Over::units);
         self.slowest = self.slowest.max(report.settled.unwrap_or_default());
     }
 }

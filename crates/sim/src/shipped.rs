@@ -31,6 +31,7 @@ use crate::{
     load::{Answered, Load},
     report::Report,
     rig::{Rig, RigError, Settings},
+    worst,
 };
 
 /// In virtual time, after the last fault: one placement again.
@@ -88,6 +89,7 @@ pub fn run(seed: u64) -> Report {
             violations: check(&seen.history),
             trouble: seen.trouble,
             settled: seen.settled,
+            worst: worst(&seen.history),
             hash,
             history: Some(seen.history),
         },

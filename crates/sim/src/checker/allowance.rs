@@ -175,7 +175,8 @@ fn is_apart(key: &OfKey<'_>, node: &NodeId, at: Nanos) -> bool {
 /// Up to when one node had told the other all, when at `at` both began to decide.
 fn told_until(key: &OfKey<'_>, nodes: (&NodeId, &NodeId), at: Nanos) -> Nanos {
     let (one, other) = nodes;
-    if [one, other].iter().any(|node| is_apart(key, node, at)) {
+    let is_short = key.rule.window().span() < MIN_COPIED_WINDOW;
+    if is_short || [one, other].iter().any(|node| is_apart(key, node, at)) {
         return Nanos::ZERO;
     }
     let concerns = |fault: &Fault| match fault {

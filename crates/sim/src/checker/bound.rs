@@ -4,31 +4,104 @@
 //! window that holds too much can be moved until it does. Of an admission whose instant is not known only
 //! windows that hold all of its time count it.
 
+use std::fmt;
+
 use tollgate_limit::{Algorithm, Alignment, Nanos, OldestSlice, SlidingWindow};
 
 use super::{allowance::Allowance, of_key::OfKey, violation::Violation};
 use crate::history::Answer;
 
-/// All windows of a key.
+/// A window that held more than its algorithm allows, and what the formula adds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Over {
+    key: String,
+    from: Nanos,
+    to: Nanos,
+    admitted: u64,
+    most: u64,
+    allowance: Allowance,
+}
+
+impl Over {
+    /// By how much.
+    #[must_use]
+    pub const fn units(&self) -> u64 {
+        self.admitted.saturating_sub(self.most)
+    }
+}
+
+impl fmt::Display for Over {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (over, most) = (self.units(), self.most);
+        let Allowance { crash, dual, open } = self.allowance;
+        let bound = self.allowance.sum();
+        write!(
+            f,
+            "{over} over {most} of {}, bound {bound} (crash {crash} + dual {dual} + open {open})",
+            self.key
+        )
+    }
+}
+
+/// All windows of a key that hold more than the formula allows.
 pub(super) fn check(key: &OfKey<'_>, broken: &mut Vec<Violation>) {
+    look(key, &mut |over: Over| {
+        if over.units() > over.allowance.sum() {
+            broken.push(over.into());
+        }
+    });
+}
+
+/// The window of a key that holds the most beyond what its algorithm allows.
+pub(super) fn worst(key: &OfKey<'_>) -> Option<Over> {
+    let mut worst: Option<Over> = None;
+    look(key, &mut |over: Over| {
+        if worst
+            .as_ref()
+            .is_none_or(|worst| worst.units() < over.units())
+        {
+            worst = Some(over);
+        }
+    });
+    worst.filter(|worst| worst.units() > 0)
+}
+
+impl From<Over> for Violation {
+    fn from(over: Over) -> Self {
+        let Allowance { crash, dual, open } = over.allowance;
+        Self::TooMany {
+            key: over.key,
+            from: over.from,
+            to: over.to,
+            admitted: over.admitted,
+            most: over.most,
+            crash,
+            dual,
+            open,
+        }
+    }
+}
+
+/// Finds the windows of a key that hold more than its algorithm allows.
+fn look(key: &OfKey<'_>, found: &mut dyn FnMut(Over)) {
     match key.rule.algorithm {
         Algorithm::SlidingWindow(rule) => {
             for (length, most) in spans(&rule) {
-                sliding(key, length, most, broken);
+                sliding(key, length, most, found);
             }
         }
-        Algorithm::SlidingLog(rule) => sliding(key, rule.window.span(), rule.limit, broken),
+        Algorithm::SlidingLog(rule) => sliding(key, rule.window.span(), rule.limit, found),
         Algorithm::FixedWindow(rule) => match rule.alignment {
-            Alignment::Epoch(window) => fixed(key, window.span(), rule.limit, broken),
+            Alignment::Epoch(window) => fixed(key, window.span(), rule.limit, found),
             // Nothing but the promise of any fixed window.
             Alignment::Calendar(..) => {}
         },
         Algorithm::TokenBucket(rule) => {
-            bucket(key, rule.burst, (rule.limit, rule.window.span()), broken);
+            bucket(key, rule.burst, (rule.limit, rule.window.span()), found);
         }
         Algorithm::LeakyBucket(rule) => {
             let rate = (rule.limit, rule.window.span());
-            bucket(key, rule.capacity(), rate, broken);
+            bucket(key, rule.capacity(), rate, found);
         }
         // Permits have no window; their count is the receipts' matter.
         Algorithm::Concurrency(_) => {}
@@ -54,7 +127,7 @@ fn spans(rule: &SlidingWindow) -> Vec<(Nanos, u64)> {
 }
 
 /// Windows of one length, wherever they end.
-fn sliding(key: &OfKey<'_>, length: Nanos, most: u64, broken: &mut Vec<Violation>) {
+fn sliding(key: &OfKey<'_>, length: Nanos, most: u64, found: &mut dyn FnMut(Over)) {
     if length == Nanos::ZERO {
         return;
     }
@@ -63,16 +136,16 @@ fn sliding(key: &OfKey<'_>, length: Nanos, most: u64, broken: &mut Vec<Violation
         let Some(from) = to.as_nanos().checked_sub(length.as_nanos()) else {
             // All that came so far.
             let window = Window::before(key, at, None, to);
-            window.check(most, broken);
+            window.check(most, found);
             continue;
         };
         let window = Window::before(key, at, Some(Nanos::new(from)), to);
-        window.check(most, broken);
+        window.check(most, found);
     }
 }
 
 /// Windows that start at whole multiples of their length.
-fn fixed(key: &OfKey<'_>, length: Nanos, most: u64, broken: &mut Vec<Violation>) {
+fn fixed(key: &OfKey<'_>, length: Nanos, most: u64, found: &mut dyn FnMut(Over)) {
     let origin = key.history.terms.unix_origin;
     let number = |at: Nanos| {
         let unix = origin.saturating_add(at).as_nanos();
@@ -83,12 +156,12 @@ fn fixed(key: &OfKey<'_>, length: Nanos, most: u64, broken: &mut Vec<Violation>)
         let start = number(to).saturating_mul(length.as_nanos());
         // The instant before its first.
         let from = start.checked_sub(origin.as_nanos().saturating_add(1));
-        Window::before(key, at, from.map(Nanos::new), to).check(most, broken);
+        Window::before(key, at, from.map(Nanos::new), to).check(most, found);
     }
 }
 
 /// A level that drains: at most the burst and what has drained since, in any time.
-fn bucket(key: &OfKey<'_>, burst: u64, rate: (u64, Nanos), broken: &mut Vec<Violation>) {
+fn bucket(key: &OfKey<'_>, burst: u64, rate: (u64, Nanos), found: &mut dyn FnMut(Over)) {
     let (limit, window) = rate;
     let drained = |span: Nanos| {
         let units = u128::from(limit) * u128::from(span.as_nanos());
@@ -104,7 +177,7 @@ fn bucket(key: &OfKey<'_>, burst: u64, rate: (u64, Nanos), broken: &mut Vec<Viol
             let most = burst.saturating_add(drained(to.saturating_sub(from)));
             if sum > most {
                 let from = from.as_nanos().checked_sub(1).map(Nanos::new);
-                Window::before(key, at, from, to).check(most, broken);
+                Window::before(key, at, from, to).check(most, found);
             }
         }
     }
@@ -138,7 +211,7 @@ impl<'a> Window<'a> {
         }
     }
 
-    fn check(&self, most: u64, broken: &mut Vec<Violation>) {
+    fn check(&self, most: u64, found: &mut dyn FnMut(Over)) {
         let admitted = self.admissions.iter().map(|answer| answer.admitted());
         let admitted = admitted.fold(0_u64, u64::saturating_add);
         if admitted <= most {
@@ -149,17 +222,13 @@ impl<'a> Window<'a> {
         let admitted =
             admitted.saturating_sub(self.key.given_back(&self.admissions, from, self.to));
         let allowance = Allowance::of(self.key, &self.admissions, self.to, most);
-        if admitted > most.saturating_add(allowance.sum()) {
-            broken.push(Violation::TooMany {
-                key: self.key.name.to_owned(),
-                from,
-                to: self.to,
-                admitted,
-                most,
-                crash: allowance.crash,
-                dual: allowance.dual,
-                open: allowance.open,
-            });
-        }
+        found(Over {
+            key: self.key.name.to_owned(),
+            from,
+            to: self.to,
+            admitted,
+            most,
+            allowance,
+        });
     }
 }

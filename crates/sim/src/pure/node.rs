@@ -10,22 +10,23 @@ mod copies;
 mod entry;
 mod members;
 mod owner;
+mod ports;
 
 use std::{
     collections::{BTreeMap, VecDeque},
     sync::Arc,
 };
 
-use smallvec::SmallVec;
 use tollgate_cluster::{
     AmendWindow, Breaker, DecidedRing, Denials, HEARTBEAT, LastAnswers, Motion, PauseWatch,
     SlotStates, Source,
 };
-use tollgate_limit::{
-    Ask, DecidedBy, Fallback, KeyHash, Mode, Nanos, NodeId, Store, StoreConfig, Verdict,
-};
+use tollgate_limit::{Ask, KeyHash, Nanos, NodeId, Store, StoreConfig};
 use tollgate_wire::identity::{BootId, Phase};
 
+pub(super) use self::ports::{
+    ClientAmend, ClientCheck, ClientLimit, Input, LimitSaid, Output, Start, Timer,
+};
 use self::{
     amends::Amending,
     copies::Copies,
@@ -46,104 +47,6 @@ pub(super) const CHECK_DEADLINE: Nanos = Nanos::from_millis(50);
 const FORWARD_TIMEOUT: Nanos = Nanos::from_millis(20);
 /// How long a standby is waited for.
 const STANDBY_TIMEOUT: Nanos = Nanos::from_millis(20);
-
-/// What happens to a node.
-#[derive(Clone, Debug)]
-pub(super) enum Input {
-    /// A connection is up; the boot of the other end.
-    Connected(LinkId, BootId),
-    /// It is broken.
-    Lost(LinkId),
-    /// A frame came.
-    Frame(LinkId, Frame),
-    /// A time has come that was asked for.
-    Timer(Timer),
-    /// A member has changed.
-    News(News),
-    /// A client asks.
-    Check(ClientCheck),
-    /// A client gives back or resets.
-    Amend(ClientAmend),
-    /// It is told to leave.
-    Leave,
-    /// It learns that it was taken for dead.
-    Renew,
-}
-
-/// What it wanted to be told later.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Timer {
-    /// No reply from a peer to a number.
-    Timeout(usize, u64),
-    /// A held check of this node has waited long enough.
-    Held(u64),
-    /// A check of another node has.
-    Parked(u64),
-    /// Members were pulled for a check.
-    Pulled(usize, u64),
-    Motion,
-    Pump,
-    Ping(usize),
-    Amends,
-    Reports,
-    Join,
-}
-
-/// What a node wants to happen. Instants are of its own clock.
-#[derive(Clone, Debug)]
-#[expect(
-    clippy::large_enum_variant,
-    reason = "carried out at once, most are the larger"
-)]
-pub(super) enum Output {
-    Send(LinkId, Heading, Frame),
-    Timer(Nanos, Timer),
-    Answered(u64, Vec<Option<LimitSaid>>),
-    Amended(u64),
-    /// Its phase is another: all are to know.
-    Phase(Phase),
-    /// It has left; whether all that it counted was taken over.
-    Left(bool),
-    /// It wants to know what a peer knows of the members.
-    Pull(usize, Timer),
-}
-
-/// A check of a client.
-#[derive(Clone, Debug)]
-pub(super) struct ClientCheck {
-    pub(super) id: u64,
-    pub(super) limits: SmallVec<[ClientLimit; 2]>,
-    pub(super) mode: Mode,
-}
-
-/// One limit of it.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct ClientLimit {
-    pub(super) ask: Ask,
-    pub(super) fallback: Fallback,
-}
-
-/// A change of a client.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct ClientAmend {
-    pub(super) id: u64,
-    pub(super) ask: Ask,
-    pub(super) change: tollgate_limit::Change,
-    /// The boot that charged what goes back.
-    pub(super) boot: Option<BootId>,
-}
-
-/// What one limit said.
-#[derive(Clone, Debug)]
-pub(super) struct LimitSaid {
-    pub(super) verdict: Verdict,
-    pub(super) by: DecidedBy,
-    pub(super) node: NodeId,
-    pub(super) boot: BootId,
-    pub(super) degraded: bool,
-    /// When it was decided, on the world's clock.
-    pub(super) decided: Nanos,
-}
 
 /// A peer, as both ends of a link see it.
 #[derive(Debug)]
@@ -190,18 +93,6 @@ pub(super) struct Node {
     amending: Amending,
     copies: Copies,
     out: Vec<Output>,
-}
-
-/// How a node starts.
-#[derive(Clone, Debug)]
-pub(super) struct Start {
-    pub(super) me: usize,
-    pub(super) nodes: usize,
-    pub(super) boot: BootId,
-    pub(super) offset: Nanos,
-    pub(super) unix_origin: Nanos,
-    pub(super) phase: Phase,
-    pub(super) known: Vec<News>,
 }
 
 impl Node {

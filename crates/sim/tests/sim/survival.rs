@@ -18,7 +18,7 @@ use crate::asking::HOUR;
 
 const NODES: u8 = 5;
 const UNITS: u64 = 1000;
-/// What an owner may have admitted and not sent on (`X_crash`).
+/// What an owner may have admitted and not sent on (design 2, `X_crash`).
 const UNSENT: u64 = UNITS / 32;
 const PATIENCE: Duration = Duration::from_secs(60);
 /// The check deadline, and what the runtime's ticks may add.
