@@ -75,8 +75,7 @@ fn a_suspended_node_costs_no_check_and_counts_nothing_late() {
     let stopped = now();
     // Asked all along: what waits at n3 must not be counted when it wakes.
     let mut first = cluster.node(0);
-    // A process is stopped a moment after the signal: until then it may answer, and count.
-    let mut told = 0;
+    let mut asked = 0;
     until("five seconds have passed", Duration::from_secs(20), || {
         let answer = first.check(&held).unwrap();
         assert!(
@@ -84,9 +83,7 @@ fn a_suspended_node_costs_no_check_and_counts_nothing_late() {
             "{}",
             answer.text
         );
-        if answer.limit()["node"] == "n3" && !answer.is_degraded() {
-            told += 1;
-        }
+        asked += 1;
         (stopped.elapsed() >= Duration::from_secs(5)).then_some(())
     });
     send_signal(cluster.nodes[2].pid, Signal::Continue);
@@ -104,9 +101,11 @@ fn a_suspended_node_costs_no_check_and_counts_nothing_late() {
     assert!(resumed.elapsed() < Duration::from_secs(10));
     traffic.until_not_degraded(Duration::from_secs(5));
     all_were_answered(&traffic.end());
+    // What was admitted without n3 is counted once it is back, once; and what it had read when it was stopped.
+    let counted = used(&cluster, &held);
     assert!(
-        used(&cluster, &held) <= before + told,
-        "n3 counted what was answered without it"
+        (before + asked..=before + asked + 1).contains(&counted),
+        "{before} before, {asked} admitted, {counted} counted"
     );
 }
 

@@ -99,7 +99,8 @@ fn a_node_that_is_told_to_end_leaves_and_the_commands_see_it() {
     );
     let status = run(&["status", "--to", url]);
     assert!(
-        text(&status.stdout).contains("2 active") && text(&status.stdout).contains("policies\n"),
+        text(&status.stdout).contains("2 active")
+            && text(&status.stdout).contains("policies  lag\n"),
         "{}",
         text(&status.stdout)
     );

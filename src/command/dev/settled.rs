@@ -1,4 +1,4 @@
-//! Waiting until all nodes report one placement with all of them active.
+//! Waiting until all nodes report one placement with all of them active, and hold their slots.
 
 use std::time::Duration;
 
@@ -27,7 +27,7 @@ pub(super) enum NotSettled {
     Timeout,
 }
 
-/// Waits until every node names every node as active, and all name one placement.
+/// Waits until every node names every node as active, all name one placement, and no slot is on its way.
 pub(super) async fn wait(nodes: &[NodePlan]) -> Result<(), NotSettled> {
     let mut connections = Vec::new();
     for node in nodes {
@@ -55,7 +55,8 @@ async fn is_settled(nodes: &mut [Connection]) -> bool {
             return false;
         };
         let same = placement.get_or_insert_with(|| cluster.placement.clone());
-        if cluster.active() != wanted || *same != cluster.placement {
+        let is_moving = cluster.motion.slots_in + cluster.motion.slots_out > 0;
+        if cluster.active() != wanted || *same != cluster.placement || is_moving {
             return false;
         }
     }
