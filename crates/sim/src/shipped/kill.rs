@@ -32,13 +32,13 @@ pub struct Killed {
 /// Within which all views agree again after a part of so many nodes died at once.
 ///
 /// Each dead node must be probed by someone (the probe's period is half a second, and the nodes left go over
-/// all others in a random order: eight periods for the last of many), the probe must fail (one period), the
+/// all others in a random order: twelve periods for the last of many), the probe must fail (one period), the
 /// suspicion must end (2 s · log10 N, at least 2 s), the news must spread (a second for a hundred
 /// nodes), and the grace (0.3 s) must pass.
 #[must_use]
 pub fn agreement_bound(nodes: u8) -> Duration {
     let decades = f64::from(nodes).log10().max(1.0);
-    Duration::from_millis(8 * 500 + 500 + 1_000 + 300) + Duration::from_secs(2).mul_f64(decades)
+    Duration::from_millis(12 * 500 + 500 + 1_000 + 300) + Duration::from_secs(2).mul_f64(decades)
 }
 
 /// Starts so many nodes and kills so many of a hundred of them.
