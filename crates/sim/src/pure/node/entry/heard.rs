@@ -96,6 +96,8 @@ impl Node {
             return;
         }
         let boot = heard.said.as_ref().map_or(asked.boot, |said| said.boot);
+        // It stands: told again by another way, nothing of it goes back.
+        let _first = self.is_first_told(asked, &heard, boot);
         let node = heard.said.as_ref().and_then(|it| NodeId::new(&it.node));
         let degraded = heard.said.as_ref().is_some_and(|said| said.degraded);
         if by_owner && !degraded && asked.frame.mode == Mode::Consume {
