@@ -168,6 +168,7 @@ impl Node {
         if let Some(peer) = to
             && peer != self.me
             && let Some(boot) = self.peers[peer].boot
+            && self.stood_in(&outstanding).is_none_or(|_| outstanding.boot == Some(boot))
         {
             let sequence = self.amending.sequences[peer];
             self.amending.sequences[peer] = sequence.saturating_add(1);
@@ -178,13 +179,15 @@ impl Node {
         self.amending.outstanding.insert(name, outstanding);
     }
 
-    /// The peer that has charged and is not the owner, unless it has said that it cannot give it back.
+    /// The member that has charged and is not the owner, unless it has said that it cannot give it back. Until
+    /// it is connected the change waits: elsewhere it would take what others have charged.
     fn stood_in(&self, outstanding: &Outstanding) -> Option<usize> {
         if outstanding.is_moved || !matches!(outstanding.change, Change::GiveBack { .. }) {
             return None;
         }
         let boot = outstanding.boot?;
-        self.peers.iter().position(|peer| peer.boot == Some(boot))
+        let mut others = (0..self.peers.len()).filter(|peer| *peer != self.me);
+        others.find(|peer| self.view.boot_of(*peer) == Some(boot))
     }
 
     /// Gives back what this node has counted for another.
