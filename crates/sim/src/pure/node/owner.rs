@@ -64,19 +64,32 @@ impl Node {
         Some(*boot)
     }
 
+    /// What was said to this check when it came before.
+    fn decided_before(&self, parked: &Parked) -> Option<Verdicts> {
+        let (origin, number) = self.origin(parked.caller, &parked.frame)?;
+        let verdicts = self.rings.get(&origin)?.verdicts(number)?;
+        Some(verdicts.iter().copied().collect())
+    }
+
+    fn say_again(&mut self, now: Nanos, parked: &Parked, verdicts: Verdicts) {
+        let said = match asked_as(&parked.frame) {
+            AskedAs::Standby => Some(self.said(DecidedBy::Standby, true)),
+            AskedAs::Owner | AskedAs::Relayed => None,
+        };
+        self.reply_verdicts(now, parked.caller, parked.frame.number, verdicts, said);
+    }
+
     fn decide_or_pass_on(&mut self, now: Nanos, parked: Parked) {
         let Parked {
             caller,
             frame,
             until,
         } = &parked;
-        let Some((origin, number)) = self.origin(*caller, frame) else {
+        if self.boot_of_caller(*caller).is_none() {
             return;
-        };
-        let ring = self.rings.get(&origin);
-        if let Some(verdicts) = ring.and_then(|ring| ring.verdicts(number)) {
-            let verdicts = verdicts.iter().copied().collect();
-            return self.reply_verdicts(now, *caller, frame.number, verdicts, None);
+        }
+        if let Some(verdicts) = self.decided_before(&parked) {
+            return self.say_again(now, &parked, verdicts);
         }
         let holds = frame.asks.iter().map(|it| self.states.hold(it.key.slot()));
         let hold = Hold::of_all(holds);
@@ -209,6 +222,10 @@ impl Node {
     /// Decides on the copy of another's counters.
     fn decide_for_owner(&mut self, now: Nanos, parked: &Parked, astray: bool) {
         let frame = &parked.frame;
+        // The same question may have come twice and been passed on twice.
+        if let Some(verdicts) = self.decided_before(parked) {
+            return self.say_again(now, parked, verdicts);
+        }
         let (verdicts, degraded) = self.decide_on_copy(now, &frame.asks, frame.mode);
         // Who says that another decides lives, and so does that one: the copy is behind it.
         let said = self.said(DecidedBy::Standby, degraded || astray);
