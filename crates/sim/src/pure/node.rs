@@ -32,7 +32,7 @@ use self::{
     copies::Copies,
     entry::{Asked, Entry},
     members::View,
-    owner::Parked,
+    owner::{Parked, PassedOn},
 };
 use super::{
     frames::{Frame, Origin, Reply},
@@ -81,6 +81,7 @@ pub(super) struct Node {
     peers: Vec<Peer>,
     view: View,
     rings: BTreeMap<Origin, DecidedRing>,
+    passed_on: PassedOn,
     windows: BTreeMap<Origin, AmendWindow>,
     entries: BTreeMap<u64, Entry>,
     /// By peer and number.
@@ -134,6 +135,7 @@ impl Node {
             peers: (0..start.nodes).map(peer).collect(),
             view: View::new(start.nodes, start.phase),
             rings: BTreeMap::new(),
+            passed_on: PassedOn::new(),
             windows: BTreeMap::new(),
             entries: BTreeMap::new(),
             asked: BTreeMap::new(),

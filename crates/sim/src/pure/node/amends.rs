@@ -168,7 +168,9 @@ impl Node {
         if let Some(peer) = to
             && peer != self.me
             && let Some(boot) = self.peers[peer].boot
-            && self.stood_in(&outstanding).is_none_or(|_| outstanding.boot == Some(boot))
+            && self
+                .stood_in(&outstanding)
+                .is_none_or(|_| outstanding.boot == Some(boot))
         {
             let sequence = self.amending.sequences[peer];
             self.amending.sequences[peer] = sequence.saturating_add(1);

@@ -1,5 +1,7 @@
 //! The owner's and the standby's part: decides what other nodes ask, once, or passes it on.
 
+use std::collections::BTreeMap;
+
 use tollgate_cluster::{AskedAs, Behind, Course, DecidedRing, HOLD, Hold};
 use tollgate_limit::{Ask, DecidedBy, Mode, Nanos};
 
@@ -21,6 +23,9 @@ pub(super) struct Parked {
     frame: CheckFrame,
     until: Nanos,
 }
+
+/// Checks that were passed on, by caller and its number: since when, and what was said of each in the end.
+pub(super) type PassedOn = BTreeMap<(Origin, u64), (Nanos, Option<Reply>)>;
 
 /// A check that was passed on.
 #[derive(Clone, Debug)]
@@ -161,9 +166,25 @@ impl Node {
         }
     }
 
+    fn passed_name(&self, caller: usize, frame: &CheckFrame) -> Option<(Origin, u64)> {
+        let boot = self.boot_of_caller(caller)?;
+        Some(((boot, link_to(self.me)), frame.number))
+    }
+
     fn relay(&mut self, now: Nanos, to: usize, parked: Parked, budget: Nanos) {
         let Some((origin, number)) = self.origin(parked.caller, &parked.frame) else {
             return;
+        };
+        // Who asks again hears of the first.
+        let over = now.saturating_sub(CHECK_DEADLINE.saturating_add(CHECK_DEADLINE));
+        self.passed_on.retain(|_, (since, _)| *since >= over);
+        let Some(name) = self.passed_name(parked.caller, &parked.frame) else {
+            return;
+        };
+        match self.passed_on.get(&name) {
+            Some((_, Some(reply))) => return self.reply(parked.caller, reply.clone()),
+            Some((_, None)) => return,
+            None => self.passed_on.insert(name, (now, None)),
         };
         let frame = CheckFrame {
             number: 0,
@@ -216,6 +237,11 @@ impl Node {
             said: Some(said),
             decided: heard.decided,
         };
+        if let Some(name) = self.passed_name(relay.caller, &relay.frame)
+            && let Some((_, said)) = self.passed_on.get_mut(&name)
+        {
+            *said = Some(reply.clone());
+        }
         self.reply(relay.caller, reply);
     }
 
