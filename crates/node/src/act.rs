@@ -81,12 +81,16 @@ impl Node {
         }
         let room = self.errands.reserve(told.len());
         let room = room.ok_or(ActionError::Unreachable)?;
-        let when = self.when(now);
+        let age = self.age(now, &receipt);
+        let when = When {
+            age,
+            ..self.when(now)
+        };
         // A permit is gone when it is released: there is nothing to do twice.
         if action == Action::Release {
             return Ok(self.tell_all(when, told, room).await);
         }
-        if self.age(now, &receipt) > receipt.life() {
+        if age > receipt.life() {
             return Err(ActionError::Unknown);
         }
         let node = Arc::clone(self);
@@ -168,7 +172,11 @@ impl Node {
 
     fn when(&self, now: Nanos) -> When {
         let deadline = now.saturating_add(self.config.timeouts.check_deadline.into());
-        When { now, deadline }
+        When {
+            now,
+            deadline,
+            age: Nanos::ZERO,
+        }
     }
 
     /// How old a receipt is at least: it tells whole seconds only.

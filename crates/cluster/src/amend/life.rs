@@ -22,6 +22,16 @@ impl Amendment {
         };
         charge.max(ban)
     }
+
+    /// How long it is of use still, of a charge that was made so long ago. What is charged now, and a
+    /// failure, are new.
+    #[must_use]
+    pub fn life_left(&self, age: Nanos) -> Nanos {
+        match self.change {
+            Change::GiveBack { .. } | Change::Refund => self.life().saturating_sub(age),
+            Change::Charge | Change::Failure | Change::Reset => self.life(),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -106,6 +116,20 @@ mod tests {
             ] {
                 assert_eq!(amendment(algorithm, change).life(), life, "{algorithm:?}");
             }
+        }
+    }
+
+    /// A give-back that comes when its charge has left would take what another has charged.
+    #[test]
+    fn of_a_charge_that_was_made_before_less_is_left() {
+        let left = |change, age| amendment(sliding_window(), change).life_left(at(age));
+        for change in [Change::GiveBack { slice: 0 }, Change::Refund] {
+            assert_eq!(left(change, 0), at(1_000));
+            assert_eq!(left(change, 400), at(600));
+            assert_eq!(left(change, 1_400), Nanos::ZERO);
+        }
+        for change in [Change::Charge, Change::Failure, Change::Reset] {
+            assert_eq!(left(change, 400), at(1_000));
         }
     }
 

@@ -20,6 +20,8 @@ use crate::{
 pub(super) struct When {
     pub(super) now: Nanos,
     pub(super) deadline: Nanos,
+    /// How old the charge is at least that is given back.
+    pub(super) age: Nanos,
 }
 
 /// What a counter is told, and until when that is of use.
@@ -30,11 +32,11 @@ pub(super) struct Telling {
 }
 
 impl Telling {
-    fn new(now: Nanos, ask: Ask, amendment: Option<Amendment>, boot: Option<BootId>) -> Self {
+    fn new(when: When, ask: Ask, amendment: Option<Amendment>, boot: Option<BootId>) -> Self {
         let change = amendment.map(|amendment| Returned {
             amendment,
-            // Then what the change is about has left the counter.
-            expires: now.saturating_add(amendment.life()),
+            // Then what the change is about has left the counter: later it would take what is another's.
+            expires: when.now.saturating_add(amendment.life_left(when.age)),
             boot,
         });
         Self { ask, change }
@@ -79,7 +81,7 @@ impl Node {
             self.shares.amend(when.now, amendment);
         }
         let said = if is_for_owner {
-            let telling = Telling::new(when.now, ask, amendment, boot);
+            let telling = Telling::new(when, ask, amendment, boot);
             self.tell(when, &telling, room).await.ok()
         } else {
             None

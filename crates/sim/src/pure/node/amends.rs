@@ -35,6 +35,8 @@ struct Outstanding {
     client: Option<u64>,
     /// Whether who charged was asked and cannot give it back.
     is_moved: bool,
+    /// When what it is about has left the counter.
+    expires: Nanos,
     /// Peer, its boot, and the number there.
     sent: Option<(usize, BootId, u64)>,
 }
@@ -57,9 +59,14 @@ impl Node {
             self.last_answers.forget(amend.ask.key);
             self.shares.remove(amend.ask.key);
         }
+        let amendment = Amendment {
+            ask: amend.ask,
+            change: amend.change,
+        };
         self.push(
             now,
             Outstanding {
+                expires: now.saturating_add(amendment.life_left(amend.age)),
                 ask: amend.ask,
                 change: amend.change,
                 boot: amend.boot,
@@ -76,6 +83,7 @@ impl Node {
         self.push(
             now,
             Outstanding {
+                expires: now.saturating_add(Amendment { ask, change }.life()),
                 ask,
                 change,
                 boot: Some(boot),
@@ -129,6 +137,9 @@ impl Node {
             return;
         };
         let slot = outstanding.ask.key.slot();
+        if outstanding.expires <= now {
+            return self.amended_at_last(name);
+        }
         if let Some((peer, boot, sequence)) = outstanding.sent {
             let is_there = self.view.boot_of(peer) == Some(boot);
             if is_there || self.peers[peer].boot == Some(boot) {
@@ -142,11 +153,7 @@ impl Node {
             outstanding.sent = None;
         }
         if outstanding.boot == Some(self.boot) && self.gives_back_in_stead(now, &outstanding) {
-            self.amending.outstanding.remove(&name);
-            if let Some(client) = outstanding.client {
-                self.out.push(Output::Amended(client));
-            }
-            return;
+            return self.amended_at_last(name);
         }
         let to = match self.states.hold(slot) {
             // Who stood in for the owner gives back what it counted: only that one writes its series.
@@ -155,10 +162,7 @@ impl Node {
                 let change = Self::change_at(&outstanding, self.boot);
                 if self.store.try_amend(now, &outstanding.ask, change) {
                     self.wrote(now);
-                    self.amending.outstanding.remove(&name);
-                    if let Some(client) = outstanding.client {
-                        self.out.push(Output::Amended(client));
-                    }
+                    self.amended_at_last(name);
                 }
                 return;
             }
@@ -179,6 +183,16 @@ impl Node {
             self.send_amend_to(peer, sequence, outstanding.ask, change);
         }
         self.amending.outstanding.insert(name, outstanding);
+    }
+
+    /// It is done, or there is nothing to do any more.
+    fn amended_at_last(&mut self, name: u64) {
+        if let Some(outstanding) = self.amending.outstanding.remove(&name) {
+            self.denials.forget(outstanding.ask.key);
+            if let Some(client) = outstanding.client {
+                self.out.push(Output::Amended(client));
+            }
+        }
     }
 
     /// The member that has charged and is not the owner, unless it has said that it cannot give it back. Until
@@ -229,12 +243,7 @@ impl Node {
             return;
         };
         if done {
-            if let Some(outstanding) = self.amending.outstanding.remove(&name) {
-                self.denials.forget(outstanding.ask.key);
-                if let Some(client) = outstanding.client {
-                    self.out.push(Output::Amended(client));
-                }
-            }
+            self.amended_at_last(name);
         } else if let Some(outstanding) = self.amending.outstanding.get_mut(&name) {
             // For who owns it now, a little later.
             outstanding.sent = None;

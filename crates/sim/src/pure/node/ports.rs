@@ -94,6 +94,8 @@ pub(in crate::pure) struct ClientAmend {
     pub(in crate::pure) change: Change,
     /// The boot that charged what goes back.
     pub(in crate::pure) boot: Option<BootId>,
+    /// How old that charge is at least.
+    pub(in crate::pure) age: Nanos,
 }
 
 /// What one limit said.

@@ -73,6 +73,7 @@ impl World {
                 slice: said.verdict.charged_slice,
             },
             boot: Some(said.boot),
+            age: Nanos::ZERO,
         };
         let what = Amended::Refund {
             units: limit.ask.cost.units(),
@@ -83,6 +84,10 @@ impl World {
         let after = Nanos::new(self.clients.random_range(0..life.as_nanos() / 2));
         let Some(key) = waiting.keys.first() else {
             return;
+        };
+        let amend = ClientAmend {
+            age: after.saturating_add(self.now.saturating_sub(said.decided)),
+            ..amend
         };
         let event = Event::Refund(amend, key.clone(), what);
         self.queue.plan(self.now.saturating_add(after), event);
@@ -100,6 +105,7 @@ impl World {
             ask: key.ask(1),
             change: Change::Reset,
             boot: None,
+            age: Nanos::ZERO,
         };
         self.amend(amend, key.name.clone(), Amended::Reset);
     }
