@@ -82,6 +82,7 @@ pub(super) struct Group {
 }
 
 /// Where a limit is decided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     Here,
     Await,

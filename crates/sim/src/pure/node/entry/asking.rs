@@ -176,7 +176,7 @@ impl Node {
             }
             NextStep::AskNewOwner => {
                 group.attempts.redirected = true;
-                self.ask_where_it_is(now, slot, group);
+                self.ask_where_it_is(now, group);
             }
             NextStep::PullMembers => {
                 group.attempts.pulled = true;
@@ -234,9 +234,22 @@ impl Node {
         }
     }
 
+    /// Where all of a group is decided; what has come apart meanwhile is decided by nobody.
+    fn place_of_group(&self, group: &Group) -> Place {
+        let Some((asks, _)) = self.asks_of(group.check, &group.limits) else {
+            return Place::Nobody;
+        };
+        let mut places = asks.iter().map(|ask| self.place_of(ask.key.slot()));
+        let first = places.next().unwrap_or(Place::Nobody);
+        match places.all(|place| place == first) {
+            true => first,
+            false => Place::Nobody,
+        }
+    }
+
     /// This node may be the owner itself by now.
-    pub(super) fn ask_where_it_is(&mut self, now: Nanos, slot: SlotId, group: Group) {
-        match self.place_of(slot) {
+    pub(super) fn ask_where_it_is(&mut self, now: Nanos, group: Group) {
+        match self.place_of_group(&group) {
             Place::Here => self.decide_group(now, &group, false),
             Place::Await | Place::Overdue => self.decide_group(now, &group, true),
             Place::At(peer) => self.ask_peer(now, peer, group, Way::Owner),
@@ -265,7 +278,7 @@ impl Node {
             None => (0, 0),
         };
         match stand_in(&failed, owner, standby) {
-            Some(peer) if peer == self.me => match self.place_of(slot) {
+            Some(peer) if peer == self.me => match self.place_of_group(&group) {
                 Place::Here => self.decide_group(now, &group, false),
                 Place::Await | Place::Overdue => self.decide_group(now, &group, true),
                 Place::At(_) | Place::Nobody => {
