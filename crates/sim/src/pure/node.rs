@@ -103,7 +103,8 @@ impl Node {
             unix_origin: start.unix_origin,
             writer: start.boot.0,
             first_permit: start.boot.0,
-            max_bytes: StoreConfig::MIN_BYTES,
+            // What a node has unless told otherwise: logs of many entries are not to push each other out.
+            max_bytes: 256 * 1024 * 1024,
         };
         let peer = |peer| Peer {
             name: name_of(peer),
