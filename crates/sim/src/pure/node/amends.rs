@@ -138,7 +138,9 @@ impl Node {
         };
         let slot = outstanding.ask.key.slot();
         if outstanding.expires <= now {
-            return self.amended_at_last(name);
+            // Who asked is not told that it is done: where it was sent it may still be.
+            self.amending.outstanding.remove(&name);
+            return;
         }
         if let Some((peer, boot, sequence)) = outstanding.sent {
             let is_there = self.view.boot_of(peer) == Some(boot);
@@ -185,7 +187,7 @@ impl Node {
         self.amending.outstanding.insert(name, outstanding);
     }
 
-    /// It is done, or there is nothing to do any more.
+    /// It is done.
     fn amended_at_last(&mut self, name: u64) {
         if let Some(outstanding) = self.amending.outstanding.remove(&name) {
             self.denials.forget(outstanding.ask.key);
