@@ -136,9 +136,8 @@ fn is_untold(key: &OfKey<'_>, answer: &Answer) -> bool {
     if answer.by == DecidedBy::Standby {
         return true;
     }
-    let holds = |held: &&&Held| {
-        held.boot == answer.boot && held.since <= answer.latest() && answer.earliest() <= held.until
-    };
+    // What it admitted when it held the key before counts too: that may be all that it has not told.
+    let holds = |held: &&&Held| held.boot == answer.boot && answer.earliest() <= held.until;
     key.holds.iter().filter(holds).any(|own| {
         let others = key.holds.iter().filter(|held| held.boot != answer.boot);
         let mut both = others.filter(|held| held.since < own.until && own.since < held.until);

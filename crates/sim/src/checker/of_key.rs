@@ -1,6 +1,6 @@
 //! What a history says of one key, in order.
 
-use tollgate_limit::{Nanos, Rule};
+use tollgate_limit::{DecidedBy, Nanos, Rule};
 
 use crate::history::{Amend, Amended, Answer, Fault, Held, History};
 
@@ -73,12 +73,12 @@ impl<'a> OfKey<'a> {
                 // from what came after it.
                 Some(check) => {
                     let named = |answer: &&&Answer| answer.check == check;
+                    let is_after = amend.answered.is_none_or(|at| at > from);
                     of_these.iter().any(|answer| named(&answer))
-                        || self
-                            .admissions
-                            .iter()
-                            .find(named)
-                            .is_some_and(|it| reset.is_some_and(|reset| it.earliest() <= reset))
+                        || self.admissions.iter().find(named).is_some_and(|it| {
+                            reset.is_some_and(|reset| it.earliest() <= reset)
+                                || (is_after && self.may_be_unknown(it, amend))
+                        })
                 }
                 None => amend.answered.is_none_or(|at| at > from),
             };
@@ -87,6 +87,18 @@ impl<'a> OfKey<'a> {
             }
         }
         sum
+    }
+
+    /// Whether who gives it back need not know of a charge: what a standby admitted and has not told yet, and
+    /// what a crash has lost. Then as much of another is given back (docs/decisions/0010).
+    fn may_be_unknown(&self, charge: &Answer, amend: &Amend) -> bool {
+        let lost = self.history.faults.iter().any(|fault| match fault {
+            Fault::Crash { boot, at, .. } => {
+                *boot == charge.boot && amend.answered.is_none_or(|answered| *at <= answered)
+            }
+            Fault::Cut { .. } | Fault::Pause { .. } | Fault::Accused { .. } => false,
+        });
+        charge.by == DecidedBy::Standby || lost
     }
 
     /// The instant up to which nothing counts at `to`, for a reset.

@@ -128,6 +128,14 @@ impl Story {
         })
     }
 
+    fn accused(self, number: u64, since: u64, until: u64) -> Self {
+        self.fault(Fault::Accused {
+            node: node(number),
+            since: at(since),
+            until: at(until),
+        })
+    }
+
     fn held(mut self, number: u64, since: u64, until: u64) -> Self {
         self.0.holds.push(Held {
             key: "k".into(),
@@ -245,6 +253,42 @@ fn what_was_given_back_counts_no_more() {
 fn a_refund_frees_no_later_window() {
     let story = Story::of(log(3, 1_000)).admit(1_000, 3).refund(0, 3, 1_500);
     story.admit(2_100, 3).admit(2_200, 1).breaks(too_many);
+}
+
+/// A standby has not told its charge yet, or a crash has lost it: who gives it back takes another's.
+#[test]
+fn a_refund_of_what_is_not_known_frees_what_others_charged() {
+    let story = || Story::of(log(3, 1_000)).admit(1_000, 3);
+    let by_standby = || story().but(|it| it.by = DecidedBy::Standby);
+    let refunded = |story: Story| story.refund(0, 3, 1_500).admit(2_100, 3);
+    refunded(by_standby()).admit(2_200, 3).keeps();
+    refunded(by_standby()).admit(2_200, 4).breaks(too_many);
+    // Long before the window it took what has left.
+    refunded(by_standby()).admit(2_600, 1).breaks(too_many);
+    let boot = BootId(1);
+    let crashed = |story: Story, at: u64| story.but(|it| it.boot = boot).crash(1, at);
+    refunded(crashed(story(), 1_400)).admit(2_200, 3).keeps();
+    // A crash after it was done changes nothing.
+    refunded(crashed(story(), 2_900))
+        .admit(2_200, 1)
+        .breaks(too_many);
+}
+
+/// Who holds a key again was asked before too, and need not have told who took it for dead.
+#[test]
+fn what_was_admitted_before_an_interruption_may_be_untold() {
+    let story = |until: u64| {
+        Story::of(log(3, 1_000))
+            .held(1, 0, 1_400)
+            .held(1, 1_410, until)
+            .held(2, 1_500, 9_000)
+            .accused(1, 1_300, 2_000)
+            .answer(1_350, 3, 1)
+            .answer(1_600, 3, 2)
+    };
+    story(1_800).keeps();
+    // Had it given the key away for good it would have told all.
+    story(1_450).breaks(too_many);
 }
 
 #[test]
