@@ -3,7 +3,8 @@
 //! A follower wants some slots. What changes in them waits in a queue; slots of which it was told nothing yet,
 //! or that the queue had no room for, are copied from the store when their turn comes. Slots that are handed
 //! over are closed at once; the rest of their counts goes out behind all that waited, and the last word on them
-//! behind that.
+//! behind that. A copy is said to be complete only of slots that this node holds: of others somebody else
+//! counts, of which it may know nothing.
 //!
 //! Pure but for the store, which is asked for what it holds. Knows nothing of streams, owners and views.
 //! Invariants: the last word on a slot comes when all that this node counted there has gone out on this
@@ -49,6 +50,9 @@ pub struct Source {
     complete: SlotSet,
     /// Of that, what is still to be copied.
     recopy: SlotSet,
+    /// Of that, what was copied while this node did not decide there: no copy is complete that lacks what
+    /// another counts.
+    unheld: SlotSet,
     queue: VecDeque<Waiting>,
     queued_series: usize,
     queued_reports: usize,
@@ -88,6 +92,7 @@ impl Source {
         self.recopy.extend(&slots.without(&self.wanted));
         self.recopy.intersect(slots);
         self.complete.intersect(slots);
+        self.unheld.intersect(slots);
         self.wanted = slots.clone();
     }
 
@@ -150,6 +155,7 @@ impl Source {
 
     /// What to send next; call again when it is sent.
     pub fn poll_delivery(&mut self, now: Nanos, store: &Store) -> Option<Delivery> {
+        self.copy_opened(store);
         while self.ready.is_empty() {
             self.release(now);
             let copies_wait = !self.recopy.is_empty();
@@ -250,9 +256,22 @@ impl Source {
         }
     }
 
+    /// What has been opened since it was copied is copied again, and then complete.
+    fn copy_opened(&mut self, store: &Store) {
+        if self.unheld.is_empty() {
+            return;
+        }
+        let opened = store.opened(&self.unheld);
+        self.unheld.subtract(&opened);
+        self.complete.subtract(&opened);
+        self.recopy.extend(&opened);
+    }
+
     /// All that is held of some of the slots that are to be copied.
     fn copy_some(&mut self, now: Nanos, store: &Store) {
         let mut series = Vec::new();
+        // What is opened meanwhile is copied again.
+        let held = store.opened(&self.recopy);
         let part = in_steps(&self.recopy, |step| {
             if !sabotage::is(Sabotage::NoReplication) {
                 store.export(now, step, &mut series);
@@ -264,7 +283,13 @@ impl Source {
         if !sabotage::is(Sabotage::NoReplication) {
             self.complete.extend(&part);
         }
-        self.ready.close(Delivery::Copied(part));
+        self.unheld.extend(&part.without(&held));
+        let copied = part.common(&held);
+        if copied.is_empty() {
+            self.ready.flush();
+        } else {
+            self.ready.close(Delivery::Copied(copied));
+        }
     }
 
     /// Sabotage: what should go before the last word goes long after it.

@@ -24,8 +24,8 @@ use thiserror::Error;
 use tokio::sync::{Mutex, Notify, watch};
 use tollgate_cluster::{PauseWatch, Switch, cluster_fingerprint};
 use tollgate_limit::{
-    CheckError, Limit, LimitSpec, Nanos, NodeId, Policies, SlotId, SpecError, Store, StoreConfig,
-    Tally,
+    CheckError, Limit, LimitSpec, Nanos, NodeId, Policies, SlotId, SlotSet, SpecError, Store,
+    StoreConfig, Tally,
 };
 use tollgate_wire::{
     identity::{BootId, Phase},
@@ -336,7 +336,7 @@ fn owner(
         cluster: config.cluster.clone(),
         cluster_fingerprint: cluster_fingerprint(&config.cluster, &config.hash_key),
         clock: clock.clone(),
-        store: Store::new(&store),
+        store: closed_store(&store),
         view,
         policies_fingerprint: AtomicU64::new(policies.fingerprint()),
         pause: PauseWatch::new(now, deadline),
@@ -344,6 +344,13 @@ fn owner(
         boots: Boots::new(deadline.saturating_add(deadline)),
         counters: NodeCounters::default(),
     }
+}
+
+/// It decides nowhere until the mover opens what this node holds.
+fn closed_store(config: &StoreConfig) -> Store {
+    let store = Store::new(config);
+    store.close(&SlotSet::all());
+    store
 }
 
 fn dialler(

@@ -100,6 +100,35 @@ fn a_follower_gets_a_copy_and_what_changes() {
     assert_eq!(used(&standby, at(600), key(1, 1)), 15);
 }
 
+/// Of slots that another holds this node has what it has; a copy of that is not complete until it holds them.
+#[test]
+fn what_another_holds_is_not_said_to_be_complete() {
+    let (node, standby) = (store(1), store(2));
+    let mut source = Source::new();
+    assert!(charge(&node, at(0), key(1, 1), 10));
+    node.close(&slots(&[1, 2]));
+    source.handle_subscribe(&slots(&[1, 2, 3]));
+    let said = send(&mut source, at(1), &node, &standby);
+    assert_eq!(said, [Delivery::Copied(slots(&[3]))]);
+    assert_eq!(
+        used(&standby, at(1), key(1, 1)),
+        10,
+        "it is told all the same"
+    );
+    node.open(&slots(&[1]));
+    assert!(charge(&node, at(2), key(1, 1), 5));
+    let said = send(&mut source, at(3), &node, &standby);
+    assert_eq!(said, [Delivery::Copied(slots(&[1]))]);
+    assert_eq!(used(&standby, at(3), key(1, 1)), 15);
+    source.handle_subscribe(&slots(&[3]));
+    node.open(&slots(&[2]));
+    assert_eq!(
+        send(&mut source, at(4), &node, &standby),
+        [],
+        "not wanted any more"
+    );
+}
+
 /// INV: the last word comes when all is there, whether the follower has a copy or not, and what was not due
 /// yet goes with it; nothing is counted after the slot was given.
 #[test]

@@ -69,6 +69,17 @@ impl Store {
         }
     }
 
+    /// Those of some slots that are open.
+    #[must_use]
+    pub fn opened(&self, slots: &SlotSet) -> SlotSet {
+        let mut opened = SlotSet::new();
+        for shard in slots.shards() {
+            let open = self.lock(shard).open;
+            opened.set_shard(shard, slots.of_shard(shard) & open);
+        }
+        opened
+    }
+
     /// Ends that. Once it returns no `try_` call on these slots is under way.
     pub fn close(&self, slots: &SlotSet) {
         for shard in slots.shards() {

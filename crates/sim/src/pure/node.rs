@@ -21,7 +21,7 @@ use tollgate_cluster::{
     AmendWindow, Breaker, DecidedRing, Denials, HEARTBEAT, LastAnswers, Motion, PauseWatch,
     SlotStates, Source,
 };
-use tollgate_limit::{Ask, KeyHash, Nanos, NodeId, Store, StoreConfig};
+use tollgate_limit::{Ask, KeyHash, Nanos, NodeId, SlotSet, Store, StoreConfig};
 use tollgate_wire::identity::{BootId, Phase};
 
 pub(super) use self::ports::{
@@ -148,6 +148,8 @@ impl Node {
             copies: Copies::default(),
             out: Vec::new(),
         };
+        // Until the motion opens what this node is to decide.
+        node.store.close(&SlotSet::all());
         node.start(now, &start.known);
         node
     }
