@@ -24,8 +24,11 @@ use crate::{
     units::Nanos,
 };
 
-/// Series of a counter that are held at most, the own one included.
+/// Series of a counter that are held at most where this store decides, the own one included.
 pub(super) const MAX_SERIES: usize = 8;
+/// And where it only keeps copies: what a store that decides holds, and what that has held lately and taken in
+/// since. Copies are never taken in: two stores that did would both tell of the same.
+pub(super) const MAX_COPIED: usize = 3 * MAX_SERIES;
 /// The writer of what was not counted but told: no store has that number, and none sends its series.
 pub(super) const SEED: u64 = u64::MAX;
 /// The longest ring of entries: what the largest limit needs.

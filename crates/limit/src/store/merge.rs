@@ -2,7 +2,8 @@
 //! the total in place of that.
 //!
 //! Knows nothing of links. Invariants: any order and any repetition give the same state; whatever a series says,
-//! nothing panics, and a counter takes at most [`MAX_SERIES`] cells for series and [`MAX_VOIDS`] for voids.
+//! nothing panics, and a counter takes at most [`MAX_SERIES`] cells for series ([`MAX_COPIED`] where this store
+//! does not decide) and [`MAX_VOIDS`] for voids.
 
 use smallvec::SmallVec;
 
@@ -10,7 +11,7 @@ use super::{
     ban,
     cell::{self, Foreign, Identity, Part, Role, Standing, Urge},
     decide::is_of_entries,
-    gather::{MAX_SERIES, MOST_ENTRY_WORDS, SEED, ring_words},
+    gather::{MAX_COPIED, MAX_SERIES, MOST_ENTRY_WORDS, SEED, ring_words},
     handle::Handle,
     shard::Shard,
 };
@@ -205,7 +206,9 @@ impl Shard {
         });
         // The own series is one of them: what this store tells of a counter must find its place in another.
         let has_total = self.find(name.0, name.1).is_some();
-        if series.len().saturating_add(usize::from(has_total)) < MAX_SERIES {
+        let decides = self.is_open(name.0);
+        let most = if decides { MAX_SERIES } else { MAX_COPIED };
+        if series.len().saturating_add(usize::from(has_total)) < most {
             return true;
         }
         let before = series.len();
@@ -215,6 +218,9 @@ impl Shard {
         series.retain(|(_, _, is_over)| !is_over);
         if series.len() < before {
             return true;
+        }
+        if !decides {
+            return false;
         }
         let counted = series.iter().filter(|(_, writer, _)| *writer != SEED);
         let Some((_, oldest, _)) = counted.min() else {

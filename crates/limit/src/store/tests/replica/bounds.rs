@@ -1,7 +1,7 @@
 //! What series take: cells of one counter, and bytes of all.
 
 use super::*;
-use crate::store::gather::MAX_SERIES;
+use crate::store::gather::{MAX_COPIED, MAX_SERIES};
 
 fn small(writer: u64) -> Store {
     Store::new(&StoreConfig {
@@ -18,6 +18,7 @@ fn the_series_of_one_counter_are_bounded() {
         let (deciding, copying) = (store_of(1), store_of(2));
         let ask = ask(key(1), algorithm.into(), 1);
         let slots = slot_of(&ask);
+        copying.close(&slots);
         deciding.decide(NOW, &ask, Mode::Consume);
         for writer in 10..40 {
             let other = store_of(writer);
@@ -27,7 +28,7 @@ fn the_series_of_one_counter_are_bounded() {
             assert_eq!(merge_all(&deciding, NOW, &series), [Merged::Taken]);
             assert_eq!(used(&deciding, &ask), expected, "{algorithm:?}");
             let copied = merge_all(&copying, NOW, &series);
-            let has_room = writer < 10 + MAX_SERIES as u64;
+            let has_room = writer < 10 + MAX_COPIED as u64;
             let expected = if has_room {
                 Merged::Taken
             } else {
@@ -37,7 +38,7 @@ fn the_series_of_one_counter_are_bounded() {
         }
         let stats = deciding.stats();
         assert_eq!((stats.keys, stats.foreign, stats.voids), (1, 7, 8));
-        assert_eq!((stats.absorbed, copying.stats().refused), (23, 22));
+        assert_eq!((stats.absorbed, copying.stats().refused), (23, 6));
         // What was absorbed is told as its own, once.
         let third = store_of(3);
         let told = exported(&deciding, NOW, &slots);
@@ -45,6 +46,34 @@ fn the_series_of_one_counter_are_bounded() {
             merge_all(&third, NOW, &told);
         }
         assert_eq!(used(&third, &ask), 31, "{algorithm:?}");
+    }
+}
+
+/// A store that keeps copies and stands in for who decides takes nothing of others in: both would tell of it.
+#[test]
+fn who_only_stands_in_takes_in_nothing() {
+    for algorithm in every_algorithm(100, 60_000) {
+        let (deciding, copying) = (store_of(1), store_of(2));
+        let ask = ask(key(1), algorithm.into(), 1);
+        let slots = slot_of(&ask);
+        copying.close(&slots);
+        for store in [&deciding, &copying] {
+            store.decide(NOW, &ask, Mode::Consume);
+        }
+        for writer in 10..20 {
+            let other = store_of(writer);
+            other.decide(NOW, &ask, Mode::Consume);
+            merge_all(&deciding, NOW, &exported(&other, NOW, &slots));
+            merge_all(&copying, NOW, &exported(&deciding, NOW, &slots));
+        }
+        assert_eq!(copying.stats().absorbed, 0, "{algorithm:?}");
+        let mut own = Vec::new();
+        copying.export_own(NOW, &slots, &mut own);
+        merge_all(&deciding, NOW, &own);
+        merge_all(&copying, NOW, &exported(&deciding, NOW, &slots));
+        for store in [&deciding, &copying] {
+            assert_eq!(used(store, &ask), 12, "{algorithm:?}");
+        }
     }
 }
 
