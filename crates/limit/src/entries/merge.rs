@@ -153,7 +153,16 @@ fn fill<'a>(
     *latest = last.map_or(*latest, |last| last.max(before));
     let mut mix = sum(form, now, series);
     if let Some(home) = home {
-        mix.extend(home);
+        // What was taken back here of another's entry finds it where a newer series tells it: its writer may
+        // have worked its instant out of what was taken back.
+        mix.extend(home.into_iter().map(|entry| Mixed {
+            near: if entry.cost < 0 {
+                NEAR.as_nanos()
+            } else {
+                entry.near
+            },
+            ..entry
+        }));
         mix = add_up(mix);
         settle(form, &mut mix);
     }

@@ -4,6 +4,7 @@ mod bounds;
 mod due;
 mod hostile;
 mod moves;
+mod refunds;
 mod states;
 mod threads;
 mod voids;
