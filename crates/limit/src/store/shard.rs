@@ -45,6 +45,8 @@ pub(super) struct Shard {
     epochs: Option<Box<[u32; SLOTS_PER_SHARD]>>,
     /// At least the highest version of a total that is gone.
     highest_gone: u64,
+    /// When the first total was made: versions count from there, whatever the clock's origin is.
+    first_total: Option<Nanos>,
     pub(super) tally: Tally,
 }
 
@@ -83,6 +85,7 @@ impl Shard {
             writer: 1,
             epochs: None,
             highest_gone: 0,
+            first_total: None,
             tally: Tally::default(),
         }
     }
@@ -210,7 +213,8 @@ impl Shard {
     ) -> &mut [u64] {
         let words = cell::length(own_words);
         self.make_room(now, words);
-        let microseconds = now.as_nanos() / NANOS_PER_MICROSECOND;
+        let since = now.saturating_sub(*self.first_total.get_or_insert(now));
+        let microseconds = since.as_nanos() / NANOS_PER_MICROSECOND;
         let version = self.highest_gone.saturating_add(1).max(microseconds);
         let version = version.min(cell::MOST_VERSION);
         self.add(key, words, |cell| {

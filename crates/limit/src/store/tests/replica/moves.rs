@@ -101,6 +101,39 @@ fn a_counter_that_comes_back_has_a_higher_version() {
     assert_ne!(third[0].writer, second[0].writer);
 }
 
+/// A clock that shows years does not use the versions up: they go on upwards with the first write and when a
+/// counter comes back.
+#[test]
+fn versions_go_upwards_whatever_the_clock_shows() {
+    let years = Nanos::from_millis(11 * 365 * 24 * 3_600_000);
+    let at = |millis| years.saturating_add(Nanos::from_millis(millis));
+    for algorithm in every_algorithm(100, 60_000) {
+        let (store, copy, before) = (store_of(1), store_of(2), store_of(3));
+        let one = ask(key(1), algorithm.into(), 1);
+        let slots = slot_of(&one);
+        before.decide(at(0), &one, Mode::Consume);
+        merge_all(&store, at(1), &exported(&before, at(1), &slots));
+        // A total is made that has counted nothing itself yet.
+        store.decide(at(2), &ask(key(1), algorithm.into(), 1_000), Mode::Consume);
+        merge_all(&copy, at(3), &exported(&store, at(3), &slots));
+        for charge in 1..4 {
+            store.decide(at(3 + charge), &one, Mode::Consume);
+            merge_all(
+                &copy,
+                at(3 + charge),
+                &exported(&store, at(3 + charge), &slots),
+            );
+            assert_eq!(used_at(&copy, at(7), &one), 1 + charge, "{algorithm:?}");
+        }
+        let told = exported(&store, at(8), &slots);
+        let own = |series: &[Series]| series.iter().map(|it| it.version).max();
+        store.remove(one.key);
+        store.decide(at(9), &one, Mode::Consume);
+        let again = exported(&store, at(9), &slots);
+        assert!(own(&again) > own(&told), "{algorithm:?}");
+    }
+}
+
 #[test]
 fn withdrawn_counts_are_gone_here_and_told_once() {
     let (share, owner) = (store_of(1), store_of(2));
