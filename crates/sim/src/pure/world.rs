@@ -38,7 +38,9 @@ const DIAL: Nanos = Nanos::from_millis(100);
 const RECOVERY: Nanos = Nanos::from_millis(6_000);
 /// Unix time of the world's origin: an hour and a minute that no fixed window ends in.
 const UNIX_ORIGIN: Nanos = Nanos::from_millis(472_222 * 3_600_000 + 60_000);
-/// The farthest that the clock of a node is from the world's.
+/// What a node's clock shows at least when it starts: eleven years, as in the program.
+const BEFORE: Nanos = Nanos::from_millis(11 * 366 * 24 * 3_600_000);
+/// The farthest that the clock of a node is from there.
 const MAX_OFFSET: u64 = 3_000_000_000_000;
 
 /// What happens.

@@ -1,8 +1,8 @@
 //! What is done to hosts and links: starts, crashes, cuts, pauses, accusations.
 
 use super::{
-    Act, Event, Fault, IDLE, Input, LinkId, MAX_OFFSET, Nanos, Node, Phase, Profile, RngExt, Start,
-    UNIX_ORIGIN, World,
+    Act, BEFORE, Event, Fault, IDLE, Input, LinkId, MAX_OFFSET, Nanos, Node, Phase, Profile,
+    RngExt, Start, UNIX_ORIGIN, World,
 };
 
 /// What is open in [`World::open`].
@@ -67,7 +67,8 @@ impl World {
     }
 
     pub(super) fn start_node(&mut self, host: usize, phase: Phase) {
-        let offset = Nanos::new(self.rng.random_range(1_000_000_000..MAX_OFFSET));
+        let offset =
+            Nanos::new(self.rng.random_range(1_000_000_000..MAX_OFFSET)).saturating_add(BEFORE);
         let clock = self.now.saturating_add(offset);
         let start = Start {
             me: host,
