@@ -9,6 +9,7 @@
 //! follower has not acknowledged.
 
 mod follow;
+mod followers;
 mod mover;
 mod orders;
 mod pump;

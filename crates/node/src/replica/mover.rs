@@ -14,14 +14,13 @@ use std::{
 
 use parking_lot::Mutex;
 use tokio::sync::{Notify, futures::Notified};
-use tollgate_cluster::{
-    Motion, MotionAction, OwedSlots, Reports, SlotStates, Source, TakenIn, take_in,
-};
+use tollgate_cluster::{Motion, MotionAction, OwedSlots, Reports, SlotStates, TakenIn, take_in};
 use tollgate_limit::{Nanos, NodeId, Series, SlotId, SlotSet, Store};
 use tollgate_wire::{identity::BootId, replica::Order};
 use tracing::debug;
 
 use super::{
+    followers::{Follower, Followers},
     orders::Orders,
     report::owed_slots,
     seen::{Seen, motion_view},
@@ -38,7 +37,7 @@ pub(crate) struct Mover {
     /// The streams to those that this node follows.
     sources: Mutex<BTreeMap<NodeId, Arc<Orders>>>,
     /// The streams of those that follow this node.
-    followers: Mutex<BTreeMap<NodeId, Arc<Follower>>>,
+    followers: Mutex<Followers>,
     /// Held while what was taken out of the store goes to the followers: nothing is given in between, or its
     /// last word would come first.
     changing: Mutex<()>,
@@ -67,13 +66,6 @@ pub(crate) struct MoverCounters {
     pub(crate) reconciled: AtomicU64,
     /// Series of others that could not be kept.
     pub(crate) refused: AtomicU64,
-}
-
-/// One follower of this node.
-#[derive(Debug, Default)]
-pub(super) struct Follower {
-    pub(super) source: Mutex<Source>,
-    pub(super) ready: Notify,
 }
 
 impl Mover {
@@ -162,7 +154,7 @@ impl Mover {
     }
 
     fn give(&self, store: &Store, now: Nanos, follower: &NodeId, slots: &SlotSet) {
-        let known = self.followers.lock().get(follower).cloned();
+        let known = self.followers.lock().latest(follower);
         match known {
             Some(known) => {
                 let changing = self.changing.lock();
@@ -224,26 +216,27 @@ impl Mover {
         now: Nanos,
         (follower, boot): (&NodeId, BootId),
     ) -> Arc<Follower> {
-        let admitted = Arc::new(Follower::default());
+        let mut admitted = None;
         self.handle(store, now, |motion| {
             // With the motion's lock held: what it is given next goes by this stream.
-            let mut followers = self.followers.lock();
-            followers.insert(follower.clone(), Arc::clone(&admitted));
-            drop(followers);
+            admitted = Some(self.followers.lock().add(follower, boot));
             motion.handle_followed(now, follower, boot);
         });
-        admitted
+        admitted.unwrap_or_default()
     }
 
-    /// That stream is gone.
-    pub(super) fn dismiss(&self, follower: &NodeId, admitted: &Arc<Follower>) {
-        let mut followers = self.followers.lock();
-        let is_latest = followers
-            .get(follower)
-            .is_some_and(|known| Arc::ptr_eq(known, admitted));
-        if is_latest {
-            followers.remove(follower);
-        }
+    /// That stream is gone. Another one that lives takes its place: what was given by this one is given again.
+    pub(super) fn dismiss(
+        &self,
+        store: &Store,
+        now: Nanos,
+        (follower, admitted): (&NodeId, &Arc<Follower>),
+    ) {
+        self.handle(store, now, |motion| {
+            if let Some(boot) = self.followers.lock().remove(follower, admitted) {
+                motion.handle_followed(now, follower, boot);
+            }
+        });
     }
 
     /// Sends what is due to those who follow its slots; whether there may be more.
@@ -288,7 +281,7 @@ impl Mover {
         if series.is_empty() {
             return;
         }
-        let followers: Vec<_> = self.followers.lock().values().cloned().collect();
+        let followers = self.followers.lock().all();
         for follower in followers {
             follower.source.lock().handle_changed(now, series);
             follower.ready.notify_one();
@@ -359,7 +352,7 @@ impl Mover {
 
     /// What a follower is still to be told; `None` if that member is none.
     pub(crate) fn behind(&self, now: Nanos, follower: &NodeId) -> Option<FollowerReport> {
-        let follower = self.followers.lock().get(follower).cloned()?;
+        let follower = self.followers.lock().latest(follower)?;
         let source = follower.source.lock();
         let (waiting_series, slots_to_copy) = source.behind();
         let since = source.waits_since().unwrap_or(now);

@@ -16,7 +16,7 @@ use tollgate_wire::{
     replica::{Delivery, Order, put_delivery, read_order},
 };
 
-use super::mover::Follower;
+use super::followers::Follower;
 use crate::{
     clock::Clock as _,
     frames::{Filled, FrameReader, FramesError},
@@ -32,7 +32,9 @@ struct Admitted<'a> {
 
 impl Drop for Admitted<'_> {
     fn drop(&mut self) {
-        self.owner.mover.dismiss(self.peer, &self.follower);
+        let Owner { mover, store, .. } = self.owner;
+        let now = self.owner.clock.now();
+        mover.dismiss(store, now, (self.peer, &self.follower));
     }
 }
 
