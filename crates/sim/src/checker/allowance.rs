@@ -17,6 +17,8 @@ use crate::history::{Answer, Fault, Held};
 const PUMP: Nanos = Nanos::from_millis(5);
 /// Shorter windows are not copied.
 const MIN_COPIED_WINDOW: Nanos = Nanos::from_millis(2_000);
+/// Within so long, and the delay of a message, who is handed a key decides for it.
+const HAND_OVER: Nanos = Nanos::from_millis(20);
 /// The part of a limit that is copied at once.
 const URGENT_PART: u64 = 32;
 
@@ -140,12 +142,29 @@ fn is_untold(key: &OfKey<'_>, answer: &Answer) -> bool {
     let holds = |held: &&&Held| held.boot == answer.boot && answer.earliest() <= held.until;
     key.holds.iter().filter(holds).any(|own| {
         let others = key.holds.iter().filter(|held| held.boot != answer.boot);
-        let mut both = others.filter(|held| held.since < own.until && own.since < held.until);
-        both.any(|other| {
-            let since = own.since.max(other.since);
+        let since = others.filter_map(|other| apart_since(key, own, other).map(|at| (other, at)));
+        since.into_iter().any(|(other, since)| {
             answer.latest() >= told_until(key, (&own.node, &other.node), since)
         })
     })
+}
+
+/// Since when two held a key without the one's last word to the other: both at once, or one after the other by
+/// way of nobody, since who was to hold it in between was taken for dead.
+fn apart_since(key: &OfKey<'_>, own: &Held, other: &Held) -> Option<Nanos> {
+    if other.since < own.until && own.since < other.until {
+        return Some(own.since.max(other.since));
+    }
+    let terms = &key.history.terms;
+    let handed_over = own.until.saturating_add(HAND_OVER);
+    let handed_over = handed_over.saturating_add(terms.longest_delay);
+    let is_next = handed_over < other.since
+        && other.since <= own.until.saturating_add(terms.recovery)
+        && !key
+            .holds
+            .iter()
+            .any(|held| held.since < other.since && own.until < held.until);
+    (is_next && key.is_disturbed(own.until)).then_some(own.until)
 }
 
 /// Whether the one that decided took over while it was cut off from several.

@@ -288,7 +288,23 @@ fn what_was_admitted_before_an_interruption_may_be_untold() {
     };
     story(1_800).keeps();
     // Had it given the key away for good it would have told all.
-    story(1_450).breaks(too_many);
+    story(1_495).breaks(too_many);
+}
+
+/// Who was to hold it in between was taken for dead, and the last word went to that one.
+#[test]
+fn what_was_told_to_one_that_is_gone_may_be_untold() {
+    let story = |since: u64| {
+        Story::of(log(3, 1_000))
+            .held(1, 0, 1_400)
+            .held(2, since, 9_000)
+            .answer(1_350, 3, 1)
+            .answer(1_600, 3, 2)
+    };
+    story(1_500).accused(3, 1_300, 2_000).keeps();
+    // Without a fault, or handed over at once, the next knows all.
+    story(1_500).breaks(too_many);
+    story(1_405).accused(3, 1_300, 2_000).breaks(too_many);
 }
 
 #[test]
