@@ -329,6 +329,10 @@ impl Node {
                 GiveBackTo::Owner(charge) => {
                     let Amendment { ask, change } = give_back_of(&charge);
                     self.owner.store.amend(now, &ask, change);
+                    // What it charged in another's stead may have been reported by now.
+                    if !self.owner.states.holds(ask.key.slot()) {
+                        self.owner.mover.owe([ask.key.slot()]);
+                    }
                 }
                 GiveBackTo::Fallback(charge) => self.shares.amend(now, &give_back_of(&charge)),
                 GiveBackTo::Peer(node, charge) => {

@@ -43,6 +43,8 @@ pub(crate) struct Mover {
     changing: Mutex<()>,
     /// Slots in which this node counted without holding them.
     pub(super) owed: Arc<OwedSlots>,
+    /// Those in which it ever did, and has not forgotten it: what it charged there only it can give back.
+    stood_in: Mutex<SlotSet>,
     /// The same of the local shares, which are reported when they have rested.
     shared: Mutex<Shared>,
     pub(super) reports: Mutex<Reports>,
@@ -81,6 +83,7 @@ impl Mover {
             followers: Mutex::default(),
             changing: Mutex::default(),
             owed: reports.marked(),
+            stood_in: Mutex::default(),
             shared: Mutex::default(),
             reports: Mutex::new(reports),
             told_owed: Mutex::default(),
@@ -124,6 +127,7 @@ impl Mover {
             MotionAction::Close(slots) => store.close(&slots),
             MotionAction::Forget(slots) => {
                 let forgotten = store.forget(&slots);
+                self.stood_in.lock().subtract(&slots);
                 debug!(slots = slots.len(), forgotten, "forgot slots of others");
             }
             MotionAction::Subscribe(source, slots) => self.order(&source, Order::Subscribe(slots)),
@@ -290,9 +294,16 @@ impl Mover {
 
     /// This node has counted in these slots without holding them.
     pub(crate) fn owe(&self, slots: impl IntoIterator<Item = SlotId>) {
+        let mut stood_in = self.stood_in.lock();
         for slot in slots {
+            stood_in.insert(slot);
             self.owed.mark(slot);
         }
+    }
+
+    /// Whether this node has counted in a slot in another's stead, and still knows what.
+    pub(crate) fn has_stood_in(&self, slot: SlotId) -> bool {
+        self.stood_in.lock().contains(slot)
     }
 
     /// This node's shares have counted in these slots. What a share has counted is taken out of it for the report,

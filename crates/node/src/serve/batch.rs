@@ -254,6 +254,21 @@ impl Stream {
         let holds = matches!(batch.owner.hold(&[ask]), Hold::Yes | Hold::Overdue);
         // Held until it is done, so that nobody is told of it before.
         let mut amended = self.boot.amended.lock();
+        let slot = ask.key.slot();
+        let is_back = matches!(change, Change::GiveBack { .. });
+        if !holds && is_back && batch.owner.mover.has_stood_in(slot) {
+            return Ok(match amended.accept(sequence) {
+                Acceptance::Fresh => {
+                    // Only this node writes its series: the owner is told of it.
+                    batch.owner.store.amend(batch.now, &ask, change);
+                    batch.owner.mover.owe([slot]);
+                    batch.owner.counters.given_back.raise();
+                    Reply::Done
+                }
+                Acceptance::Repeated | Acceptance::TooOld => Reply::Done,
+                Acceptance::Refused => batch.owner.not_owner(),
+            });
+        }
         if !holds {
             return Ok(match amended.refuse(sequence) {
                 Acceptance::Repeated | Acceptance::TooOld | Acceptance::Fresh => Reply::Done,
@@ -268,7 +283,7 @@ impl Stream {
                     amended.take_back(sequence);
                     return Ok(batch.owner.not_owner());
                 }
-                if matches!(change, Change::GiveBack { .. }) {
+                if is_back {
                     batch.owner.counters.given_back.raise();
                 }
                 Reply::Done

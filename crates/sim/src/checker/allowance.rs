@@ -150,21 +150,33 @@ fn is_untold(key: &OfKey<'_>, answer: &Answer) -> bool {
 }
 
 /// Since when two held a key without the one's last word to the other: both at once, or one after the other by
-/// way of nobody, since who was to hold it in between was taken for dead.
+/// way of nobody, since who was to hold it in between was taken for dead, or one of the two was. Who is taken for
+/// dead puts down what it holds, and the next does not wait for it.
 fn apart_since(key: &OfKey<'_>, own: &Held, other: &Held) -> Option<Nanos> {
     if other.since < own.until && own.since < other.until {
         return Some(own.since.max(other.since));
     }
     let terms = &key.history.terms;
-    let handed_over = own.until.saturating_add(HAND_OVER);
-    let handed_over = handed_over.saturating_add(terms.longest_delay);
-    let is_next = handed_over < other.since
+    let is_next = own.until <= other.since
         && other.since <= own.until.saturating_add(terms.recovery)
         && !key
             .holds
             .iter()
             .any(|held| held.since < other.since && own.until < held.until);
-    (is_next && key.is_disturbed(own.until)).then_some(own.until)
+    let handed_over = own.until.saturating_add(HAND_OVER);
+    let late = handed_over.saturating_add(terms.longest_delay) < other.since;
+    let is_one = |node: &NodeId| *node == own.node || *node == other.node;
+    let mut felt = key
+        .history
+        .faults
+        .iter()
+        .filter(|fault| key.is_felt(fault, own.until));
+    let disturbed = felt.any(|fault| match fault {
+        Fault::Crash { .. } => late,
+        Fault::Pause { node, .. } | Fault::Accused { node, .. } => late || is_one(node),
+        Fault::Cut { from, to, .. } => late || is_one(from) || is_one(to),
+    });
+    (is_next && disturbed).then_some(own.until)
 }
 
 /// Whether the one that decided took over while it was cut off from several.

@@ -282,12 +282,11 @@ fn what_was_admitted_before_an_interruption_may_be_untold() {
             .held(1, 0, 1_400)
             .held(1, 1_410, until)
             .held(2, 1_500, 9_000)
-            .accused(1, 1_300, 2_000)
             .answer(1_350, 3, 1)
             .answer(1_600, 3, 2)
     };
-    story(1_800).keeps();
-    // Had it given the key away for good it would have told all.
+    story(1_800).accused(1, 1_300, 2_000).keeps();
+    // Had nobody taken it for dead it would have told all.
     story(1_495).breaks(too_many);
 }
 
@@ -305,6 +304,8 @@ fn what_was_told_to_one_that_is_gone_may_be_untold() {
     // Without a fault, or handed over at once, the next knows all.
     story(1_500).breaks(too_many);
     story(1_405).accused(3, 1_300, 2_000).breaks(too_many);
+    // Who was taken for dead itself has no last word.
+    story(1_405).accused(1, 1_300, 2_000).keeps();
 }
 
 #[test]
