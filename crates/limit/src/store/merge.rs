@@ -2,8 +2,7 @@
 //! the total in place of that.
 //!
 //! Knows nothing of links. Invariants: any order and any repetition give the same state; whatever a series says,
-//! nothing panics, and a counter takes at most [`MAX_SERIES`] cells for series ([`MAX_COPIED`] where this store
-//! does not decide) and [`MAX_VOIDS`] for voids.
+//! nothing panics; at most [`MAX_SERIES`] or [`MAX_COPIED`] cells of a counter are series, [`MAX_VOIDS`] voids.
 
 use smallvec::SmallVec;
 
@@ -216,11 +215,8 @@ impl Shard {
             self.remove_series(name, *writer);
         }
         series.retain(|(_, _, is_over)| !is_over);
-        if series.len() < before {
-            return true;
-        }
-        if !decides {
-            return false;
+        if series.len() < before || !decides {
+            return series.len() < before;
         }
         let counted = series.iter().filter(|(_, writer, _)| *writer != SEED);
         let Some((_, oldest, _)) = counted.min() else {

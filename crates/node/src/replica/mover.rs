@@ -1,8 +1,7 @@
 //! Carries out what the motion says, and knows the streams by which it is said.
 //!
-//! Every event goes in under one lock, and what follows from it is done before the lock is free again: so
-//! no slot is opened here before what was closed elsewhere has come, whoever tells of it. Nothing in here
-//! waits.
+//! Every event goes in under one lock, and what follows from it is done before the lock is free again: so no slot is
+//! opened here before what was closed elsewhere has come, whoever tells of it. Nothing in here waits.
 
 use std::{
     collections::BTreeMap,
@@ -43,7 +42,7 @@ pub(crate) struct Mover {
     changing: Mutex<()>,
     /// Slots in which this node counted without holding them.
     pub(super) owed: Arc<OwedSlots>,
-    /// Those in which it ever did, and has not forgotten it: what it charged there only it can give back.
+    /// Those in which it ever did, and has not forgotten it.
     stood_in: Mutex<SlotSet>,
     /// The same of the local shares, which are reported when they have rested.
     shared: Mutex<Shared>,
@@ -301,7 +300,7 @@ impl Mover {
         }
     }
 
-    /// Whether this node has counted in a slot in another's stead, and still knows what.
+    /// Whether it has, and still knows what: only it can give that back.
     pub(crate) fn has_stood_in(&self, slot: SlotId) -> bool {
         self.stood_in.lock().contains(slot)
     }
